@@ -58,6 +58,7 @@ HostJoin join_of(const AgentJob& job, const HostWhere& where) {
           .num_workers = job.spec.num_workers,
           .chips_per_worker = job.spec.chips_per_worker,
           .loop = job.loop,
+          .uses_ucx = job.spec.place.uses_ucx,
           .trainer = parse_tls_address(job.spec.place.trainer, "WEFT_TRAINER").host,
           .where = where};
 }

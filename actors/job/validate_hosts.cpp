@@ -69,6 +69,14 @@ void set_network(const BackendConfig& backend, JobSpec& spec) {
     spec.place.address = own_addresses(backend.network, "backend.network").front();
   }
   spec.place.ports = ports;
+  spec.place.uses_ucx = backend.wire == Wire::ucx;
+  if (spec.place.uses_ucx && !ports.is_any()) {
+    fail(
+        Errc::invalid_argument,
+        "backend.ports = \"{}\" with backend.wire = Wire::ucx: UCX chooses its ports itself; leave "
+        "backend.ports out, or use Wire::tls",
+        backend.ports);
+  }
   const int needed = spec.chips_per_host() + 1;
   if (!ports.is_any() && ports.size() < needed) {
     fail(Errc::invalid_argument,

@@ -95,7 +95,7 @@ using TrainerActor = caf::typed_actor<
   TYPE(weft_messages, weft::DataHashes, "weft::data/2")          \
   TYPE(weft_messages, weft::TrainerActor, "weft::trainer/8")     \
   TYPE(weft_messages, weft::AgentActor, "weft::agent/2")         \
-  TYPE(weft_messages, weft::HostJoin, "weft::host_join/2")       \
+  TYPE(weft_messages, weft::HostJoin, "weft::host_join/3")       \
   TYPE(weft_messages, weft::HostWelcome, "weft::host/2")         \
   TYPE(weft_messages, weft::HostProcess, "weft::host_process/1") \
   TYPE(weft_messages, weft::HostNews, "weft::host_news/1")       \

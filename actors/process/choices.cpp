@@ -55,6 +55,8 @@ constexpr Texts<Backend, 4> kBackends{"backend.backend",
                                         {"xla_tpu", Backend::xla_tpu}}}};
 constexpr Texts<PartitioningMode, 1> kPartitioningModes{"backend.spmd.partitioning_mode",
                                                         {{{"auto", PartitioningMode::automatic}}}};
+constexpr Texts<Wire, 3> kWires{
+    "backend.wire", {{{"auto", Wire::automatic}, {"tls", Wire::tls}, {"ucx", Wire::ucx}}}};
 constexpr Texts<PlacementStrategy, 4> kPlacementStrategies{
     "scaling.placement_strategy",
     {{{"PACK", PlacementStrategy::pack},
@@ -78,6 +80,9 @@ std::string_view to_string(PartitioningMode mode) noexcept {
 PartitioningMode parse_partitioning_mode(std::string_view text) {
   return kPartitioningModes.parse(text);
 }
+
+std::string_view to_string(Wire wire) noexcept { return kWires.text_of(wire); }
+Wire parse_wire(std::string_view text) { return kWires.parse(text); }
 
 std::string_view to_string(PlacementStrategy strategy) noexcept {
   return kPlacementStrategies.text_of(strategy);

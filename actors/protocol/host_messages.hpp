@@ -27,6 +27,7 @@ struct HostJoin {
   std::int32_t num_workers = 0;  ///< of all hosts together
   std::int32_t chips_per_worker = 0;
   LoopIdentity loop{};
+  bool uses_ucx = false;
   std::string trainer{};  ///< the address, without the port, by which the agent reaches host 0
   HostWhere where{};      ///< by its memory_id the trainer knows an agent again
 };

@@ -84,14 +84,21 @@ HostPlace worker_place(const VariableLookup& variable) {
           .trainer = read.trainer,
           .secret = read_secret(read.secret_file),
           .address = text_of(variable("WEFT_HOST_ADDRESS")),
-          .ports = parse_ports(text_of(variable("WEFT_HOST_PORTS")), "WEFT_HOST_PORTS")};
+          .ports = parse_ports(text_of(variable("WEFT_HOST_PORTS")), "WEFT_HOST_PORTS"),
+          .uses_ucx = text_of(variable("WEFT_HOST_WIRE")) == "ucx"};
 }
 
 std::vector<std::string> worker_place_variables(const HostPlace& place,
                                                 const std::string& secret_file) {
-  return {fmt::format("WEFT_HOSTS={}", place.count), fmt::format("WEFT_HOST_INDEX={}", place.index),
-          "WEFT_TRAINER=" + place.trainer,           "WEFT_SECRET_FILE=" + secret_file,
-          "WEFT_HOST_ADDRESS=" + place.address,      "WEFT_HOST_PORTS=" + to_string(place.ports)};
+  std::vector<std::string> variables{
+      fmt::format("WEFT_HOSTS={}", place.count), fmt::format("WEFT_HOST_INDEX={}", place.index),
+      "WEFT_TRAINER=" + place.trainer,           "WEFT_SECRET_FILE=" + secret_file,
+      "WEFT_HOST_ADDRESS=" + place.address,      "WEFT_HOST_PORTS=" + to_string(place.ports)};
+  if (!place.uses_ucx) return variables;
+  variables.push_back("WEFT_HOST_WIRE=ucx");
+  const std::vector<std::string> for_ucx = ucx_variables();
+  variables.insert(variables.end(), for_ucx.begin(), for_ucx.end());
+  return variables;
 }
 
 }  // namespace weft

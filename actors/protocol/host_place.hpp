@@ -26,7 +26,8 @@ struct HostPlace {
   std::string meeting_folder{};  ///< has that file; validate() sets it to storage_path if it is ""
   /// The numeric address at which this host's chips listen; "": the one by which it reaches host 0.
   std::string address{};
-  PortRange ports{};  ///< at which this host's processes listen
+  PortRange ports{};      ///< at which this host's processes listen
+  bool uses_ucx = false;  ///< between chips; otherwise TLS
 
   bool is_agent() const { return index > 0; }
 };

@@ -83,7 +83,7 @@ auto inspect(Inspector& f, HostWhere& x) {
 template <class Inspector>
 auto inspect(Inspector& f, HostJoin& x) {
   return inspect_fields(f, x, x.job_id, x.committed, x.host, x.num_hosts, x.pid, x.num_workers,
-                        x.chips_per_worker, x.loop, x.trainer, x.where);
+                        x.chips_per_worker, x.loop, x.uses_ucx, x.trainer, x.where);
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostWelcome& x) {

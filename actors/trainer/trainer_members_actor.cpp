@@ -42,6 +42,10 @@ std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOp
   if (there.chips_per_worker != here.spec.chips_per_worker) {
     return differs("chips per worker", there.chips_per_worker, here.spec.chips_per_worker);
   }
+  const auto wire = [](bool is_ucx) { return to_string(is_ucx ? Wire::ucx : Wire::tls); };
+  if (there.uses_ucx != here.spec.place.uses_ucx) {
+    return differs("backend.wire", wire(there.uses_ucx), wire(here.spec.place.uses_ucx));
+  }
   return {};
 }
 

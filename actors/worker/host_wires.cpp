@@ -59,6 +59,15 @@ std::string own_host(const HostPlace& place) {
   return !place.is_agent() && is_any ? trainer : address_towards(place.trainer);
 }
 
+/// Returns the numeric address of this host whose network device UCX uses.
+std::string device_host(const HostPlace& place) {
+  const std::string host = own_host(place);
+  if (host != "0.0.0.0" && host != "::") return host;
+  fail(Errc::invalid_argument,
+       "backend.wire = Wire::ucx, and host 0 listens for all of its addresses: say in "
+       "backend.network which network UCX uses, such as \"10.0.0.0/8\" or \"eth1\"");
+}
+
 }  // namespace
 
 HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
@@ -71,18 +80,20 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
                    .worker = static_cast<std::uint32_t>(chip / assignment.chips_per_worker),
                    .chip = static_cast<std::uint32_t>(chip)};
   };
-  const std::string host = own_host(options.place);
+  const std::string host =
+      options.place.uses_ucx ? device_host(options.place) : own_host(options.place);
   WireAddresses own{.generation = options.generation,
                     .first_chip = options.worker * assignment.chips_per_worker};
   for (const int position : positions) {
-    wires_.push_back(make_tls_wires(
-        {.job = options.job_id,
-         .generation = options.generation,
-         .self = end_of(mesh.device_at(position)),
-         .host = host,
-         .ports = options.place.ports,
-         .secret = options.place.secret,
-         .log = [](const std::string& line) { logger("weft.worker")->warn("{}", line); }}));
+    const auto make = options.place.uses_ucx ? make_ucx_wires : make_tls_wires;
+    wires_.push_back(
+        make({.job = options.job_id,
+              .generation = options.generation,
+              .self = end_of(mesh.device_at(position)),
+              .host = host,
+              .ports = options.place.ports,
+              .secret = options.place.secret,
+              .log = [](const std::string& line) { logger("weft.worker")->warn("{}", line); }}));
     own.addresses.push_back(wires_.back()->address());
   }
   link.wires_listen(own);

@@ -92,6 +92,8 @@ int main(int argc, char** argv) {
   app.add_option("--timeout", backend.timeout_s)->take_last();
   app.add_option("--network", backend.network);
   app.add_option("--ports", backend.ports);
+  app.add_option_function<std::string>(
+      "--wire", [&](const std::string& text) { backend.wire = weft::parse_wire(text); });
   weft::RunConfig run{.name = "hosts"};
   app.add_option("--storage", run.storage_path);
   bool fits_twice = false;

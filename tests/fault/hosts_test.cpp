@@ -87,6 +87,25 @@ TEST(Hosts, LoseNoStepWithAWorkerOfAnyHost) {
   expect_counts({"--kills", "2", "--meets-every", "1"});
 }
 
+/// Returns why this machine has no UCX; "" if it has.
+std::string why_no_ucx() {
+  Slots probe({HOST_APP, "--wire", "ucx", "--steps", "1"});
+  probe.start(0);
+  probe.start(1);
+  for (const std::size_t host : {0, 1}) {
+    if (probe.host(host).wait() == 0) continue;
+    const std::string& text = probe.host(host).output();
+    if (text.find("libucx") != text.npos) return text;
+  }
+  return {};
+}
+
+TEST(Hosts, ReduceAndShiftOverUcxAndLoseNoStepWithAWorker) {
+  if (const std::string why = why_no_ucx(); !why.empty()) GTEST_SKIP() << why;
+  expect_counts({"--wire", "ucx", "--meets-every", "1", "--shifts"});
+  expect_counts({"--wire", "ucx", "--meets-every", "1", "--kills", "2"});
+}
+
 /// A job of two hosts with two workers each, in which worker 2 sends a signal to the agent of its
 /// host after 200 of 400 steps.
 class LostHost : public ::testing::Test {
@@ -148,6 +167,15 @@ TEST_F(LostHost, IsReplacedWithoutTheLossOfAStep) {
   expect_gets_the_state();
 }
 
+TEST_F(LostHost, IsReplacedOverUcx) {
+  if (const std::string why = why_no_ucx(); !why.empty()) GTEST_SKIP() << why;
+  begin(SIGKILL, {"--whole", "--wire", "ucx"});
+  EXPECT_EQ(wait_for_loss(), 128 + SIGKILL);
+  slots_->start(1);
+  expect_all_steps(2);
+  expect_gets_the_state();
+}
+
 TEST_F(LostHost, BeginsAgainFromACheckpointIfItHadStateOfItsOwn) {
   begin(SIGKILL, {"--meets-every", "1"});
   EXPECT_EQ(wait_for_loss(), 128 + SIGKILL);
@@ -187,6 +215,12 @@ TEST_F(LostHost, EndsIfItsPlaceIsTaken) {
   expect_says(host(1), "another process has its place");
   ::kill(host(0).pid(), SIGINT);
   EXPECT_NE(host(0).wait(), 0);
+}
+
+TEST(Hosts, RefuseAnotherWire) {
+  Slots slots({HOST_APP, "--workers", "2"});
+  AppProcess& trainer = slots.start(0, 2, {"--wire", "ucx"});
+  expect_both_refuse(trainer, slots.start(1, 2), "backend.wire = \"tls\", but host 0 has \"ucx\"");
 }
 
 TEST(Hosts, RefuseAnotherNumberOfHosts) {

@@ -52,6 +52,17 @@ std::string_view to_string(Backend backend) noexcept;
 /// invalid_argument, with the closest name, for other text.
 Backend parse_backend(std::string_view text);
 
+/// Says what carries tensors between the hosts of a job.
+enum class Wire : std::uint8_t {
+  automatic,  ///< tls
+  tls,        ///< TCP with TLS 1.3
+  ucx,        ///< UCX over TCP, without encryption, for networks on which nobody else is
+};
+/// Returns "auto", "tls" or "ucx".
+std::string_view to_string(Wire wire) noexcept;
+/// Returns the Wire of this name. Throws invalid_argument for other text.
+Wire parse_wire(std::string_view text);
+
 struct BackendConfig {
   Choice<Backend> backend = Backend::spmd;
   double timeout_s = 1800;  ///< seconds for all workers to join, and for any wait in a step
@@ -66,6 +77,9 @@ struct BackendConfig {
   /// The ports at which the processes of a host listen for other hosts, such as "4711-4800": one
   /// for the trainer and one for each chip. "": any free ports.
   std::string ports{};
+  /// Control connections use TLS with either. UCX chooses ports of its own, so it excludes `ports`;
+  /// all hosts need Debian's package libucx0.
+  Choice<Wire> wire = Wire::automatic;
 };
 
 }  // namespace weft

@@ -281,6 +281,7 @@ TEST_F(StartPlaces, AreTheSameForTheirWorkers) {
   HostPlace here = place(by_hand());
   here.address = "10.0.0.3";
   here.ports = {4711, 4720};
+  here.uses_ucx = true;
   Variables variables;
   for (const std::string& entry : worker_place_variables(here, path())) {
     const auto equals = entry.find('=');
@@ -296,6 +297,8 @@ TEST_F(StartPlaces, AreTheSameForTheirWorkers) {
   EXPECT_EQ(there.secret, here.secret);
   EXPECT_EQ(there.address, "10.0.0.3");
   EXPECT_EQ(there.ports, here.ports);
+  EXPECT_TRUE(there.uses_ucx);
+  EXPECT_EQ(variables.at("UCX_MEM_EVENTS"), "n");
 }
 
 TEST_F(StartPlaces, LeaveOutTheWhiteSpaceAfterTheSecret) {
