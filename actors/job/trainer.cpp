@@ -116,8 +116,9 @@ JobSpec validated(const TrainerOptions& options, const HostPlace& place, const s
 }
 
 /// Returns this process's place, and adapts the options to the launcher that has started it. Ends
-/// the process if it is none of the job's hosts.
+/// the process if it is none of the job's hosts. A job is on one host if an actor system has them.
 HostPlace take_place(ScalingConfig& scaling) {
+  if (have_actors_the_hosts()) return {};
   const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
   const auto launch = foreign_launch(variable);
   HostPlace place = start_place(launch, variable);

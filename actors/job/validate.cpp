@@ -208,24 +208,6 @@ Mesh resolve_mesh(const TrainerOptions& options, int joins, int chips,
   return {mesh.shape(), mesh.axis_names(), mesh.device_ids(), spmd.hybrid->dcn};
 }
 
-std::string expand_home(const std::string& path, const char* field) {
-  if (path != "~" && !path.starts_with("~/")) return path;
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') {
-    fail(Errc::invalid_argument, "{} = \"{}\": HOME is not set; give a path without ~", field,
-         path);
-  }
-  return home + path.substr(1);
-}
-
-/// Returns the absolute path without a trailing slash, so that its last part is a name; "" for "".
-std::string absolute_path(const std::string& path, const char* field) {
-  require_local_path(path, field);
-  if (path.empty()) return path;
-  const auto normal = std::filesystem::absolute(expand_home(path, field)).lexically_normal();
-  return (normal.has_filename() ? normal : normal.parent_path()).string();
-}
-
 /// Returns the place of a run's checkpoints, or of one checkpoint: a path on this machine or a URL.
 std::string checkpoint_place(std::string path, const char* field) {
   if (find_storage(path, field) == nullptr) return absolute_path(path, field);

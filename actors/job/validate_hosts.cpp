@@ -55,7 +55,8 @@ void check_hosts(const TrainerOptions& options, const HostPlace& place) {
   if (options.actors != nullptr) {
     fail(Errc::unavailable,
          "TrainerOptions::actors with WEFT_HOSTS = {}: actors beside the loops of several hosts "
-         "are not available in this version; leave it out, or run the job on one host",
+         "are not available in this version; leave it out, or let the actor system have the hosts "
+         "(SystemOptions::hosts), so that the job runs on host 0",
          place.count);
   }
 }

@@ -1,16 +1,42 @@
 #include <weft/actor/actor_system.hpp>
 
+#include <atomic>
 #include <utility>
 
+#include <weft/tensor/error.hpp>
+
+#include "actors/keeper/checks.hpp"
 #include "actors/keeper/keeper.hpp"
+#include "actors/launch/worker_entry.hpp"
+#include "actors/relay/actors_agent.hpp"
 #include "actors/user/tensor_blocks.hpp"
 
 namespace weft {
 
+namespace {
+
+/// Throws unavailable for the second system on several hosts of this program, because the other
+/// hosts have ended with the first.
+void require_first_over_hosts(const std::string& name) {
+  static std::atomic<bool> has_been{false};
+  if (!has_been.exchange(true)) return;
+  fail(Errc::unavailable,
+       "actor system \"{}\" is the second one of this program on several hosts, and the other "
+       "hosts have ended with the first: make one system, and spawn several meshes in it",
+       name);
+}
+
+}  // namespace
+
 const std::string& detail::id_of(const ActorSystem& system) { return system.id(); }
 
-ActorSystem::ActorSystem(SystemOptions options)
-    : keeper_(std::make_unique<Keeper>(std::move(options))) {}
+ActorSystem::ActorSystem(SystemOptions options) {
+  options = checked(std::move(options));
+  const HostPlace place = options.hosts ? actors_place(*options.hosts) : HostPlace{};
+  if (place.is_agent()) end_worker_process(run_actors_agent(options, place));
+  if (place.count > 1) require_first_over_hosts(options.name);
+  keeper_ = std::make_unique<Keeper>(std::move(options), place);
+}
 
 ActorSystem::~ActorSystem() = default;
 

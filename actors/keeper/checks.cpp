@@ -7,15 +7,34 @@
 
 #include "actors/launch/worker_entry.hpp"
 #include "actors/process/log.hpp"
+#include "actors/relay/system_hosts.hpp"
 #include "actors/table/actor_table.hpp"
 #include "actors/user/registry.hpp"
+#include "data/files/plain_file.hpp"
 #include "transport/lanes/lane_format.hpp"
+#include "transport/wires/own_network.hpp"
 
 namespace weft {
 
 const std::string& mesh_name(const detail::ActorClass& type, const SpawnOptions& options) {
   return options.name.empty() ? type.name() : options.name;
 }
+
+namespace {
+
+void require_valid(ActorHosts& hosts) {
+  if (!(hosts.timeout_s > 0) || !(hosts.timeout_s < 1e9) || !(hosts.host_timeout_s >= 3)) {
+    fail(Errc::invalid_argument,
+         "ActorHosts{{timeout_s = {}, host_timeout_s = {}}}: expected more than 0 seconds, and 3 "
+         "seconds or more, because hosts hear of each other once a second",
+         hosts.timeout_s, hosts.host_timeout_s);
+  }
+  parse_ports(hosts.ports, "ActorHosts::ports");
+  if (!hosts.network.empty()) own_addresses(hosts.network, "ActorHosts::network");
+  hosts.storage_path = absolute_path(hosts.storage_path, "ActorHosts::storage_path");
+}
+
+}  // namespace
 
 SystemOptions checked(SystemOptions options) {
   if (options.name.empty()) options.name = "actors";
@@ -31,6 +50,7 @@ SystemOptions checked(SystemOptions options) {
     fail(Errc::invalid_argument, "SystemOptions::call_timeout_s = {}: expected more than 0",
          options.call_timeout_s);
   }
+  if (options.hosts) require_valid(*options.hosts);
   return options;
 }
 
@@ -67,6 +87,12 @@ void require_valid(const detail::ActorClass& type, const SpawnOptions& options) 
          "mesh \"{}\": {} actors of a process with own_thread = true: expected at most {}; use "
          "more processes, or shared threads",
          name, per_process, kPortCountMax - 1);
+  }
+  if (options.place.host >= 0 && processes == 0) {
+    fail(Errc::invalid_argument,
+         "mesh \"{}\": SpawnOptions::place names host {} without processes: use "
+         "weft::processes(n, {})",
+         name, options.place.host, options.place.host);
   }
   config_text(name, options.config);
   const Supervision& supervision = options.supervision;
@@ -106,6 +132,22 @@ void require_worker_main(const detail::ActorClass& type, const SpawnOptions& opt
   }
 }
 
+void require_host(const SpawnOptions& options, const std::string& mesh, const SystemHosts* hosts) {
+  const int host = options.place.host;
+  const int count = hosts == nullptr ? 1 : hosts->count();
+  if (host < -1 || host >= count) {
+    fail(
+        Errc::invalid_argument,
+        "mesh \"{}\": processes({}, {}): the system has {} hosts, so expected a host from 0 to {}, "
+        "or -1 for all; SystemOptions::hosts and WEFT_HOSTS say how many there are",
+        mesh, options.place.processes, host, count, count - 1);
+  }
+  if (host > 0 && !hosts->is_up(host)) {
+    fail(Errc::unavailable, "mesh \"{}\": processes({}, {}): {} is lost; name another host, or -1",
+         mesh, options.place.processes, host, hosts->name(host));
+  }
+}
+
 Error failed_before_error(const Error& failure) {
   return {Errc::actor_failed, fmt::format("the actor system has failed: {}", failure.what())};
 }
@@ -138,6 +180,13 @@ Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const st
   return {mesh_was_ready ? Errc::actor_failed : Errc::unavailable,
           fmt::format("mesh \"{}\": process {} of actors {} to {} {}", mesh, process, first_actor,
                       last_actor, why)};
+}
+
+Error host_lost_error(bool mesh_was_ready, const std::string& mesh, const std::string& host,
+                      std::size_t first_actor, std::size_t last_actor, const std::string& why) {
+  return {mesh_was_ready ? Errc::actor_failed : Errc::unavailable,
+          fmt::format("mesh \"{}\": {} with the processes of actors {} to {} is lost: {}", mesh,
+                      host, first_actor, last_actor, why)};
 }
 
 Error job_ended_error(const std::string& mesh, const std::string& job) {

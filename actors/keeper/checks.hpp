@@ -11,6 +11,8 @@
 
 namespace weft {
 
+class SystemHosts;
+
 /// Returns the options with defaults filled in. Throws invalid_argument.
 SystemOptions checked(SystemOptions options);
 
@@ -19,6 +21,10 @@ void require_valid(const detail::ActorClass& type, const SpawnOptions& options);
 
 /// Throws invalid_argument if processes of actors can't be started from this program.
 void require_worker_main(const detail::ActorClass& type, const SpawnOptions& options);
+
+/// Throws invalid_argument or unavailable if the system has no such host, or has lost it. `hosts`
+/// is null in a system on one host.
+void require_host(const SpawnOptions& options, const std::string& mesh, const SystemHosts* hosts);
 
 // The following are errors of spawn() and stop().
 Error failed_before_error(const Error& failure);
@@ -31,6 +37,9 @@ Error no_ports_error(const std::string& mesh, const std::string& process, std::u
 /// `process` is a text such as "3 (pid 4711)", and `why` one such as "was killed by SIGKILL".
 Error process_ended_error(bool mesh_was_ready, const std::string& mesh, const std::string& process,
                           std::size_t first_actor, std::size_t last_actor, const std::string& why);
+/// `host` is a text such as "host 1 (node2)".
+Error host_lost_error(bool mesh_was_ready, const std::string& mesh, const std::string& host,
+                      std::size_t first_actor, std::size_t last_actor, const std::string& why);
 /// The cause of the end of a mesh whose job has ended.
 Error job_ended_error(const std::string& mesh, const std::string& job);
 Error not_joined_error(const std::string& mesh, const std::string& job, double timeout_s);

@@ -31,16 +31,16 @@ MeshFacts facts_of(const std::string& name, const detail::ActorClass& type,
                   .own_thread = options.own_thread,
                   .job = job};
   for (const auto& endpoint : type.parts().endpoints) {
-    facts.endpoints.push_back(endpoint.name);
-    facts.schemas.push_back(endpoint.schema);
+    facts.endpoints.emplace_back(endpoint.name);
+    facts.schemas.emplace_back(endpoint.schema);
   }
   return facts;
 }
 
 }  // namespace
 
-Keeper::Keeper(SystemOptions options)
-    : options_(checked(std::move(options))),
+Keeper::Keeper(SystemOptions options, const HostPlace& place)
+    : options_(std::move(options)),
       place_(false),
       workers_(static_cast<std::uint32_t>(options_.threads)),
       ports_(static_cast<std::uint32_t>(options_.threads)),
@@ -51,10 +51,12 @@ Keeper::Keeper(SystemOptions options)
   WEFT_CHECK(self.slot == kKeeperSlot, self.slot);
   peers.mark(self.slot, PeerState::alive);
   const auto runners = static_cast<std::uint32_t>(options_.threads);
-  ActorTable actors = ActorTable::create(id(), {.name = options_.name,
-                                                .threads = runners,
-                                                .heap_bytes = options_.heap_bytes,
-                                                .call_timeout_s = options_.call_timeout_s});
+  ActorTable actors =
+      ActorTable::create(id(), {.name = options_.name,
+                                .threads = runners,
+                                .heap_bytes = options_.heap_bytes,
+                                .call_timeout_s = options_.call_timeout_s,
+                                .host_count = static_cast<std::uint32_t>(place.count)});
   actors.head().processes.store(1);
   process_ =
       detail::ActorProcess::join(std::move(peers), std::move(actors), self,
@@ -67,6 +69,25 @@ Keeper::Keeper(SystemOptions options)
                                    call_soon([=, this] { on_news(op, from, target, call, error); });
                                  });
   attached_.emplace(process_->peers());
+  if (place.count > 1) {
+    hosts_ = std::make_unique<SystemHosts>(
+        place, options_, process_->peers(), process_->actors(),
+        PeerFacts{.peer = self, .host = 0, .ports = kPortCountMax},
+        SystemHosts::Hooks{.on_ended =
+                               [this](const EndedNews& news) {
+                                 call_soon([this, news] {
+                                   const auto found = children_.find(news.ended.worker);
+                                   if (found == children_.end() || !found->second.is_running)
+                                     return;
+                                   if (!news.why.empty()) found->second.why_killed = news.why;
+                                   on_process_ended(news.ended);
+                                 });
+                               },
+                           .on_lost =
+                               [this](int host, const std::string& why) {
+                                 call_soon([this, host, why] { on_host_lost(host, why); });
+                               }});
+  }
   thread_ = start_job_thread("weft.keeper", [this] { run(); });
 }
 
@@ -182,6 +203,7 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
   ActorTable& table = process_->actors();
   if (table.find(name)) throw name_taken_error(name);
   require_ports(name, options, job);
+  require_host(options, name, hosts_.get());
   const std::uint32_t index = table.add(facts_of(name, type, options, job.id));
   const ActorNumber first = table.number(index, 0);
   Mesh& mesh = meshes_

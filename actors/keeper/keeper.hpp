@@ -26,6 +26,7 @@
 #include "actors/launch/worker_command.hpp"
 #include "actors/launch/worker_processes.hpp"
 #include "actors/process/wake_queue.hpp"
+#include "actors/relay/system_hosts.hpp"
 #include "actors/user/actor_process.hpp"
 #include "transport/lanes/burial.hpp"
 
@@ -37,7 +38,7 @@ class Keeper {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Keeper(SystemOptions options);
+  Keeper(SystemOptions options, const HostPlace& place);
   ~Keeper();
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
@@ -61,7 +62,6 @@ class Keeper {
   using Child = KeptProcess;
   using Actor = KeptActor;
   using Mesh = KeptMesh;
-
   void run();
   void call_soon(std::function<void()> what) { commands_.push(std::move(what)); }
   void call_in(std::chrono::nanoseconds time, std::function<void()> what);
@@ -86,6 +86,9 @@ class Keeper {
   void make_beside(LoopWorker worker);
   void lose_beside(LoopWorker worker);
   void start_child(Child& child);
+  void kill_child(const Child& child);
+  std::vector<std::size_t> lose_child(Child& child);
+  void on_host_lost(int host, const std::string& why);
   void make(Mesh& mesh, std::size_t index);
   void order_make(const Mesh& mesh, std::size_t index);
   void make_later(const Mesh& mesh, std::size_t index);
@@ -140,6 +143,7 @@ class Keeper {
   std::unique_ptr<WorkerCommand> command_;
   WorkerProcesses processes_;
   std::vector<std::unique_ptr<Burial>> burials_;
+  std::unique_ptr<SystemHosts> hosts_;  ///< null: the system is on one host
   std::jthread thread_;
 };
 

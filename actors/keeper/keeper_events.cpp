@@ -12,7 +12,6 @@
 #include "actors/keeper/keeper.hpp"
 #include "actors/process/log.hpp"
 #include "actors/user/pipe_end.hpp"
-#include "transport/memory/wait.hpp"
 
 namespace weft {
 namespace {
@@ -31,6 +30,11 @@ std::string text_of(const ProcessEnded& ended) {
                        ended.out_of_memory ? ", for lack of memory" : "");
   }
   return fmt::format("exited with code {}", ended.exit_code);
+}
+
+std::string text_of(const SystemHosts* hosts, const KeptProcess& process, int pid) {
+  const std::string where = hosts == nullptr ? "" : " on " + hosts->name(process.host);
+  return fmt::format("{} (pid {}){}", process.number, pid, where);
 }
 
 }  // namespace
@@ -68,8 +72,9 @@ void Keeper::on_joined(PeerId peer, std::optional<LoopWorker> worker) {
   }
   if (child->is_alive) return;
   child->is_alive = true;
+  if (hosts_ != nullptr) hosts_->set_alive(peer);
   process_->peers().mark(peer.slot, PeerState::alive);
-  process_->actors().head().processes.fetch_add(1);
+  if (child->host == 0) process_->actors().head().processes.fetch_add(1);
   Mesh& mesh = meshes_.at(child->mesh);
   for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
     if (mesh.actors[i].child == child->number && !mesh.is_ending) make(mesh, i);
@@ -92,6 +97,13 @@ bool Keeper::on_attached(PeerId peer) {
     log_once_a_minute(options_.name, error.what());
     bury_soon(peer);
     return false;
+  }
+  if (hosts_ != nullptr) {
+    hosts_->add_process({.peer = peer,
+                         .host = 0,
+                         .ports = process_->node()->peers().current(peer.slot).port_count(),
+                         .role = process_->peers().role(peer.slot)});
+    hosts_->set_alive(peer);
   }
   process_->peers().mark(peer.slot, PeerState::alive);
   process_->actors().head().processes.fetch_add(1);
@@ -119,6 +131,7 @@ void Keeper::bury_claims() {
 }
 
 void Keeper::bury_soon(PeerId dead) {
+  if (hosts_ != nullptr) hosts_->set_dead(dead);
   burials_.push_back(std::make_unique<Burial>(process_->peers(), process_->node()->peers(), dead));
   kick_all();
 }
@@ -144,23 +157,29 @@ void Keeper::on_made(ActorNumber index, std::size_t actor, std::uint32_t incarna
   mesh.ready.set_value();
 }
 
+/// A process has ended, or its host is lost. Returns its actors.
+std::vector<std::size_t> Keeper::lose_child(Child& child) {
+  if (child.is_alive && child.host == 0) process_->actors().head().processes.fetch_sub(1);
+  child.is_alive = false;
+  child.is_running = false;
+  bury_soon(child.peer);
+  const Mesh& mesh = meshes_.at(child.mesh);
+  std::vector<std::size_t> actors;
+  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
+    if (mesh.actors[i].child == child.number) actors.push_back(i);
+  }
+  return actors;
+}
+
 void Keeper::on_process_ended(const ProcessEnded& ended) {
   const auto found = children_.find(ended.worker);
   if (found == children_.end()) return;
   Child& child = found->second;
-  if (child.is_alive) process_->actors().head().processes.fetch_sub(1);
-  child.is_alive = false;
-  child.is_running = false;
-  bury_soon(child.peer);
   Mesh& mesh = meshes_.at(child.mesh);
+  const std::vector<std::size_t> failed = lose_child(child);
   if (mesh.is_ending) return tell_ended(mesh);
-  std::vector<std::size_t> failed;
-  for (std::size_t i = 0; i < mesh.actors.size(); ++i) {
-    if (mesh.actors[i].child == child.number) failed.push_back(i);
-  }
   on_failure(mesh, failed,
-             process_ended_error(mesh.is_ready, mesh.name,
-                                 fmt::format("{} (pid {})", child.number, ended.pid),
+             process_ended_error(mesh.is_ready, mesh.name, text_of(hosts_.get(), child, ended.pid),
                                  failed.front(), failed.back(),
                                  child.why_killed.empty() ? text_of(ended) : child.why_killed));
   child.why_killed.clear();
@@ -175,7 +194,7 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
     Child& child = children_.at(mesh.actors[failed.front()].child);
     if (child.is_running) {  // its end counts as the failure
       child.why_killed = failed_actor_text(error);
-      return processes_.kill(child.number, false);
+      return kill_child(child);
     }
   }
   const auto delay = mesh.supervision.on_failure(Clock::now());
@@ -302,9 +321,9 @@ void Keeper::on_ended(ActorNumber index) {
     Child& child = children_.at(number);
     if (child.is_alive) process_->tell_process(child.peer, ActorOp::leave);
     const PeerId peer = child.peer;
-    call_in(nanoseconds(child.is_alive ? kEndTimeoutS : 0), [this, number, peer] {
+    call_in(nanoseconds(child.is_alive ? kEndTimeoutS : 0), [this, peer] {
       const Child* it = child_of(peer);
-      if (it != nullptr && it->is_running) processes_.kill(number, false);
+      if (it != nullptr && it->is_running) kill_child(*it);
     });
   }
   tell_ended(mesh);
@@ -347,7 +366,7 @@ void Keeper::look_for_hangs(ActorNumber index) {
     if (now.time_since_epoch().count() - static_cast<std::int64_t>(since) < limit.count()) continue;
     children_.at(mesh.actors[i].child).why_killed =
         hang_text(process_->actors().name(row), mesh.options.supervision.hang_timeout_s);
-    processes_.kill(mesh.actors[i].child, false);
+    kill_child(children_.at(mesh.actors[i].child));
   }
   call_in(limit / 4, [this, index] { look_for_hangs(index); });
 }
@@ -367,6 +386,7 @@ void Keeper::look_for_end_of_job(ActorNumber index) {
 void Keeper::bury() {
   std::erase_if(burials_, [this](const std::unique_ptr<Burial>& burial) {
     try {
+      if (hosts_ != nullptr && !hosts_->may_free(burial->dead())) return false;
       if (!burial->finish()) return false;
     } catch (const Error& error) {
       log_once_a_minute(options_.name, error.what());
@@ -375,21 +395,6 @@ void Keeper::bury() {
     remove_pipes(id(), burial->dead().slot, burial->dead().incarnation);
     return true;
   });
-}
-
-/// Makes all processes look at the table of actors.
-void Keeper::kick_all() {
-  wake_all(process_->actors().head().changes);
-  for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
-    if (process_->peers().life(slot).state != PeerState::alive) continue;
-    try {
-      PortHead& port = process_->node()->peers().current(slot).port(kReplyPort);
-      port.rung.fetch_add(1, std::memory_order_seq_cst);
-      wake_all(port.rung);
-    } catch (const Error& error) {
-      log_once_a_minute(options_.name, error.what());
-    }
-  }
 }
 
 }  // namespace weft

@@ -4,20 +4,11 @@
 
 #include <weft/tensor/error.hpp>
 
-#include "actors/join/child_process.hpp"
 #include "actors/keeper/checks.hpp"
 #include "actors/keeper/keeper.hpp"
 #include "actors/table/actor_protocol.hpp"
 
 namespace weft {
-namespace {
-
-/// Returns in which of `processes` an actor of a mesh is. Neighbours share a process.
-int process_of_actor(std::size_t index, std::size_t count, int processes) {
-  return static_cast<int>(index * static_cast<std::size_t>(processes) / count);
-}
-
-}  // namespace
 
 /// Throws no_space if a process has too few ports for actors with threads of their own.
 void Keeper::require_ports(const std::string& name, const SpawnOptions& options,
@@ -129,56 +120,6 @@ void Keeper::release_rows(std::uint32_t mesh) {
   if (std::ranges::any_of(meshes_, is_its)) return;
   if (std::ranges::count(stuck_, mesh, &StuckActor::mesh) != 0) return;
   process_->actors().release(mesh);
-}
-
-void Keeper::place_in_children(Mesh& mesh) {
-  if (command_ == nullptr) command_ = std::make_unique<WorkerCommand>(ScalingConfig{}, true);
-  const auto count = mesh.actors.size();
-  const int processes = mesh.options.place.processes;
-  for (int number = 0; std::ssize(mesh.children) < processes; ++number) {
-    if (children_.try_emplace(number, Child{.number = number, .mesh = mesh.first}).second) {
-      mesh.children.push_back(number);
-    }
-  }
-  std::vector<std::uint32_t> used(static_cast<std::size_t>(processes));
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto child = static_cast<std::size_t>(process_of_actor(i, count, processes));
-    const std::uint32_t n = used[child]++;
-    mesh.actors[i].child = mesh.children[child];
-    mesh.actors[i].port =
-        1 + (mesh.options.own_thread ? n : n % static_cast<std::uint32_t>(options_.threads));
-    process_->actors().set_position(number_of(mesh, i),
-                                    {.phase = ActorPhase::starting, .port = mesh.actors[i].port});
-  }
-  for (const int number : mesh.children) start_child(children_.at(number));
-}
-
-void Keeper::start_child(Child& child) {
-  const Mesh& mesh = meshes_.at(child.mesh);
-  std::uint32_t ports = 1 + static_cast<std::uint32_t>(options_.threads);
-  if (mesh.options.own_thread) {
-    ports = 1 + static_cast<std::uint32_t>(
-                    std::ranges::count(mesh.actors, child.number, &Actor::child));
-  }
-  bury_claims();
-  child.peer = process_->peers().add();
-  child.is_alive = false;
-  try {
-    processes_.start(
-        child.number, *command_,
-        to_variables(ChildVariables{.system = id(), .peer = child.peer, .port_count = ports}));
-  } catch (...) {
-    process_->peers().mark(child.peer.slot, PeerState::free);
-    throw;
-  }
-  child.is_running = true;
-  call_in(nanoseconds(kMakeTimeoutS), [this, number = child.number, peer = child.peer] {
-    Child* late = child_of(peer);
-    if (late == nullptr || !late->is_running || late->is_alive) return;
-    late->why_killed = fmt::format(
-        "was killed because it hadn't joined the actor system within {} s", kMakeTimeoutS);
-    processes_.kill(number, false);
-  });
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #pragma once
 /// KeptMesh: what a keeper knows of a mesh, its actors and their processes.
 
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <string>
@@ -18,6 +19,7 @@ namespace weft {
 /// A process that the system has started for actors of one mesh.
 struct KeptProcess {
   int number = 0;  ///< of WorkerProcesses
+  int host = 0;    ///< on which it runs, or is to run
   PeerId peer{};
   bool is_running = false;
   bool is_alive = false;     ///< it has joined
@@ -50,5 +52,10 @@ struct KeptMesh {
   std::promise<void> ready{};
   std::vector<std::promise<void>> ended{};
 };
+
+/// Returns in which of `processes` an actor of a mesh is. Neighbours share a process.
+inline int process_of_actor(std::size_t index, std::size_t count, int processes) {
+  return static_cast<int>(index * static_cast<std::size_t>(processes) / count);
+}
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "actors/launch/start_place.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@ namespace {
 
 constexpr std::size_t kJobNameBytesMax = 100;
 constexpr const char* kCompletionIndex = "JOB_COMPLETION_INDEX";
+
+std::atomic<bool> actors_have_the_hosts{false};
 
 std::string text_of(const char* value) { return value == nullptr ? "" : value; }
 
@@ -138,5 +141,8 @@ HostPlace start_place(const std::optional<ForeignLaunch>& launch, const Variable
   place.secret = read_secret(own.secret_file);
   return place;
 }
+
+void give_hosts_to_actors(bool are_given) { actors_have_the_hosts.store(are_given); }
+bool have_actors_the_hosts() { return actors_have_the_hosts.load(); }
 
 }  // namespace weft

@@ -17,4 +17,9 @@ namespace weft {
 /// invalid_argument for the file of the secret, which only its owner may read.
 HostPlace start_place(const std::optional<ForeignLaunch>& launch, const VariableLookup& variable);
 
+/// An actor system of this program runs on all of its hosts, if `are_given`. The program's jobs
+/// then run on host 0 alone.
+void give_hosts_to_actors(bool are_given);
+bool have_actors_the_hosts();
+
 }  // namespace weft

@@ -135,6 +135,8 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment, Devi
   if (environment.place.count > 1) {
     const auto more = worker_place_variables(environment.place, environment.secret_path());
     variables.insert(variables.end(), more.begin(), more.end());
+  } else if (!variable("WEFT_HOSTS").empty()) {
+    variables.push_back("WEFT_HOSTS=1");  // the hosts belong to an actor system
   }
   return variables;
 }

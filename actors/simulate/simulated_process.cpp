@@ -250,7 +250,7 @@ void SimulatedProcess::lose_calls_to(PeerId process) {
       call.was_lost = true;
       park(sent);
     } else {
-      finish(call, {.error = lost_call_error(name_of(call))});
+      finish(call, {.error = lost_call_error(name_of(call), "its process")});
     }
   }
 }

@@ -102,9 +102,9 @@ Error kept_too_many_error(std::string_view actor, std::size_t kept) {
           fmt::format("{} is being made again, and {} messages wait for that", actor, kept)};
 }
 
-Error lost_call_error(std::string_view call) {
+Error lost_call_error(std::string_view call, std::string_view process) {
   return {Errc::peer_lost,
-          fmt::format("{}: its process died before it answered; the call may have run", call)};
+          fmt::format("{}: {} died before it answered; the call may have run", call, process)};
 }
 
 Error system_ended_error() { return {Errc::cancelled, "the actor system has ended"}; }

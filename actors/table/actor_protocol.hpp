@@ -73,7 +73,8 @@ Error still_full_error(std::string_view actor);
 Error being_made_error(std::string_view actor);
 Error still_being_made_error(std::string_view actor);
 Error kept_too_many_error(std::string_view actor, std::size_t kept);
-Error lost_call_error(std::string_view call);
+/// `process` is a text such as "its process".
+Error lost_call_error(std::string_view call, std::string_view process);
 Error system_ended_error();
 /// As many calls of this process wait for answers as may.
 Error too_many_calls_error();

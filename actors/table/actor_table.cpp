@@ -24,9 +24,9 @@ void put_text(char (&to)[N], std::string_view text) {
 
 /// Copies as many texts as there is room for, and a null character behind each.
 template <std::size_t N>
-void put_texts(char (&to)[N], const std::vector<std::string_view>& texts) {
+void put_texts(char (&to)[N], const std::vector<std::string>& texts) {
   std::size_t used = 0;
-  for (const std::string_view text : texts) {
+  for (const std::string& text : texts) {
     if (text.size() >= N - used) break;
     text.copy(to + used, text.size());
     used += text.size() + 1;
@@ -59,6 +59,10 @@ ActorTable ActorTable::create(std::string_view system, const SystemFacts& facts)
   head->threads = facts.threads;
   head->heap_bytes = facts.heap_bytes;
   head->call_timeout_s = facts.call_timeout_s;
+  head->key =
+      facts.key != 0 ? facts.key : std::stoull(std::string(system.substr(0, 16)), nullptr, 16) | 1;
+  head->host = facts.host;
+  head->host_count = facts.host_count;
   const TickSource source = find_tick_source();
   head->tick_source = static_cast<std::uint32_t>(source);
   head->start = read_clock_pair(source);
@@ -229,7 +233,8 @@ std::atomic<std::uint64_t>& ActorTable::pipe_wait(std::uint32_t slot) const {
 }
 
 std::uint32_t ActorTable::add(const MeshFacts& facts) {
-  const std::uint32_t index = place_for(facts);
+  const std::uint32_t index = place_for(facts);  // may throw, before others are told
+  tell({.kind = TableChange::add, .facts = facts});
   MeshTableRow& made = mesh(index);
   if (index < mesh_count()) {
     // First, the earlier actors end for everybody who has their numbers.
@@ -269,15 +274,20 @@ std::uint32_t ActorTable::add(const MeshFacts& facts) {
 }
 
 void ActorTable::set_position(ActorNumber actor, const ActorPosition& position) {
+  tell({.kind = TableChange::position, .number = actor, .word = position.word()});
   row(actor).position.store(position.word(), std::memory_order_seq_cst);
   head().changes.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void ActorTable::set_restarts(std::uint32_t mesh, int restarts) {
+  tell({.kind = TableChange::restarts,
+        .number = mesh,
+        .word = static_cast<std::uint64_t>(restarts)});
   this->mesh(mesh).restarts.store(static_cast<std::uint32_t>(restarts), std::memory_order_relaxed);
 }
 
 void ActorTable::set_cause(std::uint32_t mesh, const MeshCause& cause) {
+  tell({.kind = TableChange::cause, .number = mesh, .failure = cause});
   MeshTableRow& row = this->mesh(mesh);
   if (row.cause_code.load(std::memory_order_relaxed) != 0) return;  // others may read it
   put_text(row.cause, cause.text);
@@ -286,7 +296,31 @@ void ActorTable::set_cause(std::uint32_t mesh, const MeshCause& cause) {
 
 void ActorTable::end(std::uint32_t mesh, const MeshCause& cause) {
   set_cause(mesh, cause);
+  tell({.kind = TableChange::end, .number = mesh});
   this->mesh(mesh).is_ended.store(1, std::memory_order_release);
+}
+
+void ActorTable::release(std::uint32_t mesh) {
+  tell({.kind = TableChange::release, .number = mesh});
+  released_.push_back(mesh);
+}
+
+void ActorTable::apply(const TableChange& change) {
+  const bool is_actor = change.kind == TableChange::position;
+  const bool is_known = is_actor ? row_of(change.number) < row_count()
+                                 : change.kind == TableChange::add || change.number < mesh_count();
+  if (!is_known || change.kind > TableChange::release) {
+    fail(Errc::corrupt, "host 0 tells a change of kind {} of {}, which doesn't exist", change.kind,
+         change.number);
+  }
+  switch (change.kind) {
+    case TableChange::add: add(change.facts); break;
+    case TableChange::position: set_position(change.number, ActorPosition::of(change.word)); break;
+    case TableChange::restarts: set_restarts(change.number, static_cast<int>(change.word)); break;
+    case TableChange::cause: set_cause(change.number, change.failure); break;
+    case TableChange::end: end(change.number, {}); break;
+    default: release(change.number);
+  }
 }
 
 }  // namespace weft

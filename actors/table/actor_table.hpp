@@ -3,23 +3,19 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "actors/table/table_change.hpp"
 #include "transport/actors/actor_table_format.hpp"
 #include "transport/memory/life_lock.hpp"
 #include "transport/memory/segment.hpp"
 
 namespace weft {
-
-/// A failure that ended a mesh.
-struct MeshCause {
-  std::uint8_t code = 0;
-  std::string text{};
-};
 
 /// The facts of a new system.
 struct SystemFacts {
@@ -27,20 +23,9 @@ struct SystemFacts {
   std::uint32_t threads = 0;
   std::uint64_t heap_bytes = 0;
   double call_timeout_s = 0;
-};
-
-/// The facts of a new mesh.
-struct MeshFacts {
-  std::string_view name{};
-  std::string_view type{};
-  std::uint32_t count = 0;
-  std::int32_t max_restarts = 0;  ///< -1: no limit
-  std::uint8_t restart = 0;       ///< an ActorRestart
-  std::uint8_t then = 0;          ///< an ActorGivesUp
-  bool own_thread = false;
-  std::vector<std::string_view> endpoints{};
-  std::vector<std::string_view> schemas{};  ///< of the endpoints
-  std::string_view job{};                   ///< the id of SpawnOptions::lives_with; "": none
+  std::uint64_t key = 0;  ///< ActorTableHead::key; 0: one that is made of the system's id
+  std::uint32_t host = 0;
+  std::uint32_t host_count = 1;
 };
 
 /// The keeper's process makes the table and writes all but those fields of ActorTableRow that an
@@ -92,15 +77,26 @@ class ActorTable {
   /// Ends a mesh. Its name is free again. An earlier cause is kept.
   void end(std::uint32_t mesh, const MeshCause& cause);
   /// All actors of a mesh that has ended are destroyed, so a later mesh may have its rows.
-  void release(std::uint32_t mesh) { released_.push_back(mesh); }
+  void release(std::uint32_t mesh);
+  /// Sets a function that gets each change before it is made, for the tables of other hosts.
+  void set_on_change(std::function<void(const TableChange&)> on_change) {
+    on_change_ = std::move(on_change);
+  }
+  /// Repeats a change of the table of host 0. Throws no_space, and corrupt for a change that can't
+  /// be.
+  void apply(const TableChange& change);
 
  private:
   std::uint32_t place_for(const MeshFacts& facts);
+  void tell(const TableChange& change) const {
+    if (on_change_) on_change_(change);
+  }
   explicit ActorTable(Segment segment) : segment_(std::move(segment)) {}
 
   Segment segment_;
   std::optional<LifeLock> life_;          ///< the keeper's
   std::deque<std::uint32_t> released_{};  ///< in the keeper's process: meshes, the oldest first
+  std::function<void(const TableChange&)> on_change_{};
 };
 
 }  // namespace weft

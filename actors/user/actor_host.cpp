@@ -23,8 +23,25 @@ void ActorHost::check_wait(std::string_view what) const {
   }
 }
 
+void ActorHost::require_host_0(std::string_view what) const {
+  const std::uint32_t host = place().host;
+  if (host == 0) return;
+  fail(Errc::unavailable,
+       "{}: this process is on host {}, and the job's memory is on host 0: spawn the mesh there "
+       "with .place = weft::processes(n, 0), or send it the tensors in messages",
+       what, host);
+}
+
 void ActorHost::create_channel(ChannelOptions options) {
-  options.job = place().system;
+  const ProcessPlace own = place();
+  if (own.host_count > 1) {
+    fail(Errc::unavailable,
+         "pipe(): the actor system is on {} hosts, and a pipe needs two processes of one host, "
+         "because its values lie in shared memory; send the values by tell(), whose messages keep "
+         "their order",
+         own.host_count);
+  }
+  options.job = own.system;
   Channel::create(options);
 }
 

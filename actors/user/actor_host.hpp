@@ -36,6 +36,8 @@ struct ProcessPlace {
   std::string system{};  ///< id, 32 hex digits
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
+  std::uint32_t host = 0;
+  std::uint32_t host_count = 1;  ///< of the system
 };
 
 /// One process of an actor system. Thread-safe.
@@ -69,12 +71,15 @@ class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost>
   /// Called while this thread waits for something that isn't a call, of which `what` is a name.
   /// Throws invalid_argument if other actors need the thread, cancelled if the wait must end.
   void check_wait(std::string_view what) const;
+  /// Throws unavailable, naming `what`, if this process is on another host than the job's.
+  void require_host_0(std::string_view what) const;
   /// Called before something that isn't a call is given to another process. In a simulation, the
   /// process may be killed here. Returns false in destructors of a process that was killed, which
   /// send nothing.
   virtual bool before_sending() { return true; }
   /// The channels of pipes, by their names within the system. `options` need no job. The functions
-  /// throw as those of Channel.
+  /// throw as those of Channel, and create_channel() throws unavailable in a system on several
+  /// hosts.
   virtual void create_channel(ChannelOptions options);
   virtual std::shared_ptr<Channel> open_channel(const std::string& name);
   virtual void remove_channel(const std::string& name) noexcept;

@@ -64,7 +64,7 @@ ActorProcess::ActorProcess(std::shared_ptr<ActorMemory> members, const ActorProc
       node_(members_, &members_->node),
       tracer_(members_->actors, node_->self()),
       options_(options),
-      system_key_(std::stoull(node_->peers().table().system().substr(0, 16), nullptr, 16) | 1),
+      system_key_(members_->actors.head().key),
       on_news_(std::move(on_news)),
       cores_(usable_cores()),
       calls_(node_->peers().own()),
@@ -131,7 +131,12 @@ std::size_t ActorProcess::least_busy(const std::vector<ActorHandle>& actors) {
 
 ProcessPlace ActorProcess::place() const {
   const PeerId self = node_->self();
-  return {.system = members_->peers.system(), .slot = self.slot, .incarnation = self.incarnation};
+  const ActorTableHead& head = members_->actors.head();
+  return {.system = members_->peers.system(),
+          .slot = self.slot,
+          .incarnation = self.incarnation,
+          .host = head.host,
+          .host_count = head.host_count};
 }
 
 bool ActorProcess::must_end(std::optional<std::uint32_t> row) const {
@@ -236,7 +241,7 @@ void ActorProcess::lose(const std::shared_ptr<ActorCall>& call) {
     call->was_lost = true;
     return park(call);
   }
-  finish(*call, {.error = lost_call_error(name_of(*call))});
+  finish(*call, {.error = lost_call_error(name_of(*call), name_of(call->sent_to))});
 }
 
 // --- Ends of calls ---

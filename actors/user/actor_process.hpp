@@ -21,7 +21,6 @@
 #include "actors/user/replies.hpp"
 #include "actors/user/runner.hpp"
 #include "actors/user/waits.hpp"
-#include "transport/lanes/lane_node.hpp"
 #include "transport/lanes/peer_table.hpp"
 
 namespace weft {
@@ -123,6 +122,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   Error timeout_error(const ActorCall& call);
   const EndpointEntry* endpoint_of(const ActorCall& call);
   std::string name_of(const ActorCall& call);
+  std::string name_of(PeerId process) const;
   PeerId keeper() const;
 
   std::shared_ptr<ActorMemory> members_;

@@ -25,6 +25,13 @@ std::string ActorProcess::name_of(const ActorCall& call) {
   return endpoint == nullptr ? name : fmt::format("{}.{}", name, endpoint->name);
 }
 
+/// Returns "its process", and in a system on several hosts also which one and where.
+std::string ActorProcess::name_of(PeerId process) const {
+  if (members_->actors.head().host_count == 1) return "its process";
+  return fmt::format("its process (slot {}, on host {})", process.slot,
+                     members_->peers.host(process.slot));
+}
+
 Error ActorProcess::timeout_error(const ActorCall& call) {
   const std::uint32_t row = call.what.row;
   const std::uint64_t since =

@@ -142,6 +142,7 @@ ExperienceWriter ActorContext::experience(std::string_view name) const {
          "SpawnOptions::lives_with = &job, or make weft::ExperienceWriter(job_id, \"{}\")",
          name, facts_.mesh, name);
   }
+  process_->require_host_0(fmt::format("experience(\"{}\")", name));
   return {facts_.job, name, {.stop = stop_}, process_};
 }
 

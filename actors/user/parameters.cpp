@@ -177,6 +177,7 @@ Parameters ActorContext::parameters(std::string_view name) const {
          "SpawnOptions::lives_with = &job, or make weft::Parameters(job_id, \"{}\")",
          name, facts_.mesh, name);
   }
+  process_->require_host_0(fmt::format("parameters(\"{}\")", name));
   return {facts_.job, name, {.stop = stop_}, process_};
 }
 

@@ -42,6 +42,17 @@ HostTensor copy_into_block(const std::shared_ptr<LaneNode>& node, const HostTens
 
 }  // namespace
 
+std::vector<std::byte> body_with_places(std::span<const std::byte> body,
+                                        std::span<const std::uint64_t> bytes) {
+  std::vector<std::byte> whole(body.begin(), body.end());
+  for (const std::uint64_t each : bytes) {
+    const Place place{.offset = 0, .bytes = each};
+    const auto words = std::as_bytes(std::span(&place, 1));
+    whole.insert(whole.end(), words.begin(), words.end());
+  }
+  return whole;
+}
+
 void drop_message(LaneNode& node, const InMessage& message) noexcept {
   for (const BlockId block : message.blocks()) node.blocks().release(block);
 }

@@ -49,6 +49,11 @@ class UnpackedMessage {
   std::vector<MessagePayload> payloads_;
 };
 
+/// Returns the body of a message as lanes carry it, whose i-th tensor has the first `bytes[i]`
+/// bytes of the i-th block.
+std::vector<std::byte> body_with_places(std::span<const std::byte> body,
+                                        std::span<const std::uint64_t> bytes);
+
 /// Releases the blocks of a message that nobody reads.
 void drop_message(LaneNode& node, const InMessage& message) noexcept;
 

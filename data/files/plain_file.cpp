@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include <weft/tensor/error.hpp>
 
@@ -39,6 +40,16 @@ void require_plain(const std::string& path, const struct stat& status) {
   fail(is_absent ? Errc::not_found : Errc::io, "can't open {}: {}", path, std::strerror(error));
 }
 
+std::string expand_home(const std::string& path, std::string_view field) {
+  if (path != "~" && !path.starts_with("~/")) return path;
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') {
+    fail(Errc::invalid_argument, "{} = \"{}\": HOME is not set; give a path without ~", field,
+         path);
+  }
+  return home + path.substr(1);
+}
+
 }  // namespace
 
 std::string_view url_scheme(std::string_view path) {
@@ -66,6 +77,13 @@ std::string path_variable(const char* name) {
   std::string path = value != nullptr ? value : "";
   require_local_path(path, name);
   return path;
+}
+
+std::string absolute_path(const std::string& path, std::string_view field) {
+  require_local_path(path, field);
+  if (path.empty()) return path;
+  const auto normal = std::filesystem::absolute(expand_home(path, field)).lexically_normal();
+  return (normal.has_filename() ? normal : normal.parent_path()).string();
 }
 
 int open_plain_file(const std::string& path) {

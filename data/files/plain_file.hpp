@@ -22,6 +22,11 @@ void require_local_path(std::string_view path, std::string_view option = "");
 /// does, with the variable's name.
 std::string path_variable(const char* name);
 
+/// Returns the absolute path, whose first ~ stands for HOME, without a trailing slash, so that its
+/// last part is a name; "" for "". Throws as require_local_path() does, and invalid_argument if
+/// HOME isn't set; the error names `option`.
+std::string absolute_path(const std::string& path, std::string_view option);
+
 /// Opens a plain file for reading and returns its descriptor. Opening never waits, for example for
 /// the writer of a fifo. Throws not_found if there is no such file; io if it can't be opened, for
 /// example because links form a cycle; invalid_argument, naming the kind, for a folder, a fifo, a

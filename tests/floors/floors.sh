@@ -54,7 +54,7 @@ readonly rooms=(
   transport/{format,memory,board,blackbox,job,reduce,wires,collectives,network,state,channel,lanes,actors,published,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
   inspect/{process,snapshot,hosts,why,views,systems,programs,history,profile,page}
-  actors/{message,process,table,user,join,caf,protocol,commands,supervision,link,device,runtime,data,publish,session,worker,trainer,launch,host,agent,job,keeper,attach,simulate}
+  actors/{message,process,table,user,join,caf,protocol,commands,supervision,link,device,runtime,data,publish,session,worker,trainer,launch,host,agent,job,relay,keeper,attach,simulate}
   tools/weft/{doctor,inspect,launch,hosts,manual,plan} tools/weft tools/weft-{page,worker} tools/private_caf
 )
 # A public header belongs to the room that has a source of its name, or else to the last room that

@@ -2,6 +2,7 @@
 /// Slots: the hosts of one job, each of which is a process of this machine.
 
 #include <csignal>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ class Slots {
   nlohmann::json run();
   /// Starts two hosts, and waits until they train.
   void train();
+  std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
+  const std::string& folder() const { return folder_.path(); }
   std::string secret() const { return folder_.path() + "/secret"; }
 
  private:

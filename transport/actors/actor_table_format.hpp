@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the table of an actor system's meshes and actors, version 4 (native byte order):
+/// Format of the table of an actor system's meshes and actors, version 5 (native byte order):
 ///
 ///   "weft-<system>-actors" =
 ///       ActorTableHead MeshTableRow{kMeshCountMax} ActorTableRow{kActorCountMax}
@@ -24,7 +24,7 @@
 namespace weft {
 
 inline constexpr std::uint64_t kActorTableMagic = 0x3172'6f74'6361'6677;  // "wfactor1"
-inline constexpr std::uint32_t kActorTableVersion = 4;
+inline constexpr std::uint32_t kActorTableVersion = 5;
 inline constexpr std::uint32_t kActorCountMax = 65'535;
 inline constexpr std::uint32_t kMeshCountMax = 1024;
 inline constexpr std::size_t kActorNameMax = 63;
@@ -51,8 +51,11 @@ struct ActorTableHead {
   std::uint64_t heap_bytes;  ///< of each process
   double call_timeout_s;
   box_format::ClockPairV1 start;  ///< the clocks when the system was made
-  std::uint32_t threads;          ///< of each process, for actors that share them
-  std::byte reserved[92];
+  std::uint64_t key;      ///< by which references to its actors are known on all hosts; never 0
+  std::uint32_t threads;  ///< of each process, for actors that share them
+  std::uint32_t host;     ///< number of this host; on another than 0 the table is a copy
+  std::uint32_t host_count;
+  std::byte reserved[76];
 };
 static_assert(sizeof(ActorTableHead) == 256);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// Format of the shared memory in which the processes of an actor system exchange messages and
-/// blocks, version 2 (native byte order, little-endian hosts). A process of a system is a peer: a
+/// blocks, version 3 (native byte order, little-endian hosts). A process of a system is a peer: a
 /// slot of the table, and an incarnation, which counts the processes that have had the slot.
 ///
 ///   table = TableHeader PeerRow{kPeerCountMax}         "weft-<system>-peers"
@@ -24,7 +24,7 @@ namespace weft {
 
 inline constexpr std::uint64_t kPeerTableMagic = 0x3172'6565'7066'6577;  // "wefpeer1"
 inline constexpr std::uint64_t kMailMagic = 0x316c'6961'6d66'6577;       // "wefmail1"
-inline constexpr std::uint32_t kLaneVersion = 2;
+inline constexpr std::uint32_t kLaneVersion = 3;
 inline constexpr std::uint32_t kPeerCountMax = 256;
 inline constexpr std::uint32_t kPortCountMax = 64;
 inline constexpr std::uint32_t kLaneEntryCount = 64;
@@ -53,7 +53,8 @@ struct alignas(64) PeerRow {
   std::atomic<std::uint32_t> life;  ///< a PeerLife; who takes a free slot, or the keeper, writes it
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> role;  ///< a PeerRole
-  std::byte reserved[52];
+  std::atomic<std::uint32_t> host;  ///< on which the process runs; 0 in a system on one host
+  std::byte reserved[48];
   /// [d]: the last incarnation of slot d whose death this peer has settled.
   std::atomic<std::uint32_t> settled[kPeerCountMax];
 };
@@ -65,7 +66,8 @@ struct MailHeader {
   std::uint32_t port_count;
   std::uint64_t heap_bytes;
   std::atomic<std::uint32_t> row_count;  ///< rows of the ledger that have been used
-  std::byte reserved[100];
+  std::uint32_t has_one_bell;            ///< 1: senders to any port ring at port 0
+  std::byte reserved[96];
 };
 static_assert(sizeof(MailHeader) == 128);
 

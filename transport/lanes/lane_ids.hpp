@@ -29,6 +29,12 @@ struct PeerLife {
 struct PeerId {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
+
+  static PeerId of(std::uint64_t word) {
+    return {.slot = static_cast<std::uint32_t>(word >> 32U),
+            .incarnation = static_cast<std::uint32_t>(word)};
+  }
+  std::uint64_t word() const { return std::uint64_t{slot} << 32U | incarnation; }
   friend bool operator==(const PeerId&, const PeerId&) = default;
 };
 

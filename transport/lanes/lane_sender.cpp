@@ -23,6 +23,7 @@ LaneSender::LaneSender(Peers& peers, Blocks& blocks, PeerId to, std::uint32_t po
          to.slot, memory.port_count(), port);
   }
   port_ = &memory.port(port);
+  bell_ = &memory.bell_of(port);
   lane_ = &memory.open_lane(port, self_);
 }
 
@@ -93,9 +94,9 @@ void LaneSender::ring(Ring when) {
   if ((news.load(std::memory_order_seq_cst) & bit) == 0) {
     news.fetch_or(bit, std::memory_order_seq_cst);
   }
-  if (when == Ring::if_asleep && port_->asleep.load(std::memory_order_seq_cst) == 0) return;
-  port_->rung.fetch_add(1, std::memory_order_seq_cst);
-  wake_all(port_->rung);
+  if (when == Ring::if_asleep && bell_->asleep.load(std::memory_order_seq_cst) == 0) return;
+  bell_->rung.fetch_add(1, std::memory_order_seq_cst);
+  wake_all(bell_->rung);
 }
 
 bool LaneSender::has_room() const { return waiting() < kLaneEntryCount; }

@@ -60,6 +60,7 @@ class LaneSender {
   PeerId to_;
   std::uint32_t self_;
   PortHead* port_;
+  PortHead* bell_;
   Lane* lane_;
   mutable std::mutex mutex_;
   std::uint64_t sent_ = 0;  // guarded by mutex_

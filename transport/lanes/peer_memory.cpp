@@ -33,6 +33,7 @@ void write_mail(Segment& mail, const PeerMemoryOptions& options) {
   header->version = kLaneVersion;
   header->port_count = options.port_count;
   header->heap_bytes = options.heap_bytes;
+  header->has_one_bell = options.has_one_bell ? 1 : 0;
   std::atomic_ref(header->magic).store(kMailMagic, std::memory_order_release);
 }
 
@@ -100,6 +101,11 @@ void PeerMemory::remove(std::string_view system, PeerId peer) noexcept {
 PortHead& PeerMemory::port(std::uint32_t port) const {
   WEFT_CHECK(port < port_count_, port, port_count_);
   return *reinterpret_cast<PortHead*>(mail_.data() + port_offset(port));
+}
+
+PortHead& PeerMemory::bell_of(std::uint32_t port) const {
+  const auto* header = reinterpret_cast<const MailHeader*>(mail_.data());
+  return this->port(header->has_one_bell != 0 ? 0 : port);
 }
 
 Lane& PeerMemory::lane(std::uint32_t port, std::uint32_t sender) const {

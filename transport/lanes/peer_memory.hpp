@@ -16,6 +16,8 @@ namespace weft {
 struct PeerMemoryOptions {
   std::uint32_t port_count = 4;                   ///< 1 to kPortCountMax
   std::size_t heap_bytes = std::size_t{8} << 30;  ///< address space for blocks, not memory
+  /// One thread takes from all ports, so senders to any of them ring at port 0.
+  bool has_one_bell = false;
 };
 
 /// Thread-safe. Whoever opens the memory of another process can't write to its heap.
@@ -35,6 +37,8 @@ class PeerMemory {
   std::size_t heap_bytes() const { return heap_.capacity(); }
 
   PortHead& port(std::uint32_t port) const;
+  /// Returns the port at which who has sent to `port` rings.
+  PortHead& bell_of(std::uint32_t port) const;
   /// The lane must have been opened.
   Lane& lane(std::uint32_t port, std::uint32_t sender) const;
   /// Reserves the memory of the lane in which slot `sender` sends to a port, and makes it known to

@@ -87,9 +87,11 @@ bool PeerTable::take(std::uint32_t slot, PeerId& peer) noexcept {
   if (before.state != PeerState::free) return false;
   peer = {.slot = slot, .incarnation = before.incarnation + 1};
   std::uint32_t expected = before.word();
-  return row(slot).life.compare_exchange_strong(
+  const bool is_taken = row(slot).life.compare_exchange_strong(
       expected, PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation}.word(),
       std::memory_order_seq_cst);
+  if (is_taken) row(slot).host.store(0, std::memory_order_relaxed);
+  return is_taken;
 }
 
 PeerId PeerTable::add() {
@@ -151,6 +153,22 @@ void PeerTable::mark(std::uint32_t slot, PeerState state) noexcept {
   row(slot).life.store(PeerLife{.state = state, .incarnation = life(slot).incarnation}.word(),
                        std::memory_order_seq_cst);
   if (state == PeerState::dead) header().deaths.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void PeerTable::put(PeerId peer, PeerState state, PeerRole role, std::uint32_t host) noexcept {
+  PeerRow& its = row(peer.slot);
+  its.role.store(static_cast<std::uint32_t>(role), std::memory_order_relaxed);
+  its.host.store(host, std::memory_order_relaxed);
+  its.life.store(PeerLife{.state = state, .incarnation = peer.incarnation}.word(),
+                 std::memory_order_seq_cst);
+}
+
+void PeerTable::set_host(std::uint32_t slot, std::uint32_t host) noexcept {
+  row(slot).host.store(host, std::memory_order_relaxed);
+}
+
+std::uint32_t PeerTable::host(std::uint32_t slot) const noexcept {
+  return row(slot).host.load(std::memory_order_relaxed);
 }
 
 std::uint32_t PeerTable::deaths() const noexcept {

@@ -47,12 +47,17 @@ class PeerTable {
   /// Whether the process that has claimed the slot lives.
   bool is_claimed(std::uint32_t slot) const;
   void mark(std::uint32_t slot, PeerState state) noexcept;
+  /// Gives the slot to a process that the keeper of another host has added, in its present state.
+  void put(PeerId peer, PeerState state, PeerRole role, std::uint32_t host) noexcept;
+  void set_host(std::uint32_t slot, std::uint32_t host) noexcept;
 
   /// Called by the process that has joined.
   void set_pid(std::uint32_t slot, std::int32_t pid) noexcept;
   /// Returns 0 if the process of the slot hasn't made its memory.
   std::int32_t pid(std::uint32_t slot) const noexcept;
   PeerRole role(std::uint32_t slot) const noexcept;
+  /// Returns the number of the host on which the process runs.
+  std::uint32_t host(std::uint32_t slot) const noexcept;
   /// Called by a process that has attached.
   void set_leaving(std::uint32_t slot) noexcept;
   /// `by` has taken all that `dead` sent it, and has forgotten what it sent to `dead`.

@@ -40,6 +40,8 @@ bool TlsWire::progress() {
   return has_written || has_read;
 }
 
+bool TlsWire::progress_sends() { return status.state == WireState::up && write_some(); }
+
 /// Returns the bytes to write next: those of the first post, or of several in one record. After a
 /// write that must be repeated, the bytes begin with the same ones.
 std::span<const char> TlsWire::next_record() {

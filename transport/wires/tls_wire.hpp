@@ -31,6 +31,8 @@ class TlsWire {
   /// Moves bytes without waiting, up to a limit. Returns whether any were moved. A broken
   /// connection makes the wire lost.
   bool progress();
+  /// The half of progress() that sends.
+  bool progress_sends();
   /// Tells the other end that this one sends no more, and forgets all posts. The wire is then lost.
   void end();
   /// Drops what the other end still sends. Returns whether it has ended too. If a socket is closed

@@ -41,6 +41,14 @@ WireDoor::WireDoor(const std::string& host, const PortRange& ports, TlsContext c
   address_ = to_string(at);
 }
 
+WireDoor::WireDoor(int listener, std::string address, TlsContext context, Log log,
+                   const WireDoorLimits& limits)
+    : context_(std::move(context)),
+      log_(std::move(log)),
+      limits_(limits),
+      listener_(listener),
+      address_(std::move(address)) {}
+
 bool WireDoor::accept_all() {
   starved_ = false;
   for (int i = 0; i < kAcceptsMax; ++i) {

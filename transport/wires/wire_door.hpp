@@ -35,6 +35,9 @@ class WireDoor {
   /// if it isn't an address, and io.
   WireDoor(const std::string& host, const PortRange& ports, TlsContext context, Log log,
            const WireDoorLimits& limits = {});
+  /// Takes the connections of a listening, non-blocking socket, which the door then owns.
+  WireDoor(int listener, std::string address, TlsContext context, Log log,
+           const WireDoorLimits& limits = {});
   ~WireDoor() { close(); }
   WireDoor(const WireDoor&) = delete;
   WireDoor& operator=(const WireDoor&) = delete;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -16,12 +17,14 @@ class Job;
 /// The processes in which the actors of a mesh run.
 struct ActorPlace {
   int processes = 0;            ///< 0: in this process
+  int host = -1;                ///< on which the processes run; -1: all hosts of the system
   const Job* beside = nullptr;  ///< not null: in the processes of this job's loops
 };
 inline ActorPlace this_process() { return {}; }
 /// In `count` new processes of this executable, whose main() must call weft::worker_main() first.
-/// Neighbours in the mesh share a process.
-inline ActorPlace processes(int count) { return {.processes = count}; }
+/// Neighbours in the mesh share a process. In a system on several hosts, each host gets an equal
+/// part of the processes, in the order of the hosts' numbers; `host` puts all of them on one.
+inline ActorPlace processes(int count, int host = -1) { return {.processes = count, .host = host}; }
 /// In the worker processes of a job, which was started with TrainerOptions::actors; in this process
 /// if its loop runs there (num_workers = 0). Neighbours in the mesh share a process. The mesh lives
 /// with the job. The actors of a worker that was lost are made again in its successor, which counts
@@ -74,6 +77,24 @@ struct SpawnOptions {
   nlohmann::json config{};  ///< for ActorContext::config()
 };
 
+/// The hosts of an actor system. The same program is started on each of them, as for a job
+/// (docs/clusters.md), and makes the system with the same options. The constructor returns on host
+/// 0. On another host it runs the processes that host 0 places there, and ends the program with the
+/// system. The program's jobs run on host 0 alone. Without WEFT_HOSTS and without a launcher the
+/// system is on one host.
+struct ActorHosts {
+  /// The folder of the file by which the hosts find each other, which all of them must see, unless
+  /// WEFT_TRAINER and WEFT_SECRET_FILE are set.
+  std::string storage_path = "~/weft_runs";
+  /// The network by which the hosts reach each other: the name of a device ("eth1") or addresses
+  /// ("10.0.0.0/8"). "": that by which a host reaches host 0.
+  std::string network{};
+  /// The ports at which hosts listen until all are connected, such as "4711-4800". "": any.
+  std::string ports{};
+  double timeout_s = 300;     ///< seconds for all hosts to join
+  double host_timeout_s = 5;  ///< seconds of silence after which a host is lost; 3 or more
+};
+
 struct SystemOptions {
   std::string name{};  ///< for logs and output; "": "actors"
   int threads = 2;  ///< of each process, for the actors that have no thread of their own; 1 to 16
@@ -81,6 +102,7 @@ struct SystemOptions {
   std::uint64_t seed = 0;      ///< for ActorContext::seed()
   /// Address space for the tensors of messages that a process sends. Memory is taken when needed.
   std::size_t heap_bytes = std::size_t{8} << 30;
+  std::optional<ActorHosts> hosts{};  ///< nothing: one host, whatever the environment says
 };
 
 }  // namespace weft

@@ -159,7 +159,7 @@ TEST(SystemReader, ShowsTheHoldersOfBlocks) {
 TEST(SystemReader, RefusesAnotherVersion) {
   WrittenSystem written;
   written.head().version = kActorTableVersion + 1;
-  testing::expect_error(Errc::version, {"actors of version 5", "reads version 4"},
+  testing::expect_error(Errc::version, {"actors of version 6", "reads version 5"},
                         [&] { read_actor_system(written.id); });
   written.head().magic = 7;
   testing::expect_error(Errc::corrupt, {"is no table of actors"},

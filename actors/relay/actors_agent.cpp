@@ -1,0 +1,306 @@
+#include "actors/relay/actors_agent.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/host/job_place.hpp"
+#include "actors/join/child_process.hpp"
+#include "actors/launch/worker_command.hpp"
+#include "actors/launch/worker_processes.hpp"
+#include "actors/process/log.hpp"
+#include "actors/process/wake_queue.hpp"
+#include "actors/relay/host_relay.hpp"
+#include "actors/relay/meeting.hpp"
+#include "actors/relay/this_build.hpp"
+#include "actors/table/actor_protocol.hpp"
+#include "transport/lanes/burial.hpp"
+#include "transport/memory/namespaces.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kCountInterval{1};
+constexpr std::chrono::milliseconds kLinkInterval{5};
+/// Host 0 counts a host as lost after host_timeout_s. An agent counts host 0 as gone a bit earlier,
+/// so that its processes have ended when others take their place.
+constexpr double kAgentsShare = 0.8;
+
+class ActorsAgent {
+ public:
+  ActorsAgent(const SystemOptions& options, const HostPlace& wanted)
+      : options_(options),
+        deadline_(Clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                     std::chrono::duration<double>(options.hosts->timeout_s))),
+        reached_(reach_host_0(wanted, *options.hosts, options.name)),
+        host_(static_cast<std::uint32_t>(reached_.place.index)),
+        place_(false),
+        peers_(PeerTable::create(place_.id())),
+        actors_(ActorTable::create(
+            place_.id(), {.name = options.name,
+                          .threads = static_cast<std::uint32_t>(options.threads),
+                          .heap_bytes = options.heap_bytes,
+                          .call_timeout_s = options.call_timeout_s,
+                          .host = host_,
+                          .host_count = static_cast<std::uint32_t>(reached_.place.count)})),
+        command_(ScalingConfig{}, true),
+        processes_(
+            {}, [](int) {}, options.name),
+        relay_(peers_, actors_,
+               RelayOptions{.system = options.name,
+                            .host = host_,
+                            .host_count = static_cast<std::uint32_t>(reached_.place.count)},
+               HostRelay::Hooks{
+                   .on_order = [this](int from, HostOp op, auto body) { on_order(from, op, body); },
+                   .on_lost = [this](int lost, const std::string& why) { on_lost(lost, why); },
+                   .on_tick = [this] { return on_tick(); }}) {}
+
+  int run() {
+    join();
+    std::vector<pollfd> waits;
+    while (!exit_code_) {
+      waits.assign(1, {.fd = commands_.fd(), .events = POLLIN, .revents = 0});
+      processes_.add_to(waits);
+      ::poll(waits.data(), waits.size(), -1);
+      processes_.serve(waits.data() + 1, [this](const ProcessEnded& ended) {
+        relay_.send(0, HostOp::ended, written(EndedNews{.ended = ended}));
+      });
+      while (const auto what = commands_.pop()) (*what)();
+    }
+    processes_.clear();
+    return *exit_code_;
+  }
+
+ private:
+  // --- The main thread ---
+
+  /// Connects this host with all others.
+  void join() {
+    const int index = reached_.place.index;
+    std::unique_ptr<WireDoor> door = open_agents_door(reached_);
+    const JoinNews news{.build = build_of_this_program(),
+                        .machine = machine_name(),
+                        .pid = ::getpid(),
+                        .host_count = reached_.place.count,
+                        .address = door->address()};
+    relay_.start();
+    relay_.add_link(0, std::move(reached_.session));
+    relay_.send(0, HostOp::join, written(news));
+    std::future<WelcomeOrder> welcomed = welcome_.get_future();
+    if (welcomed.wait_until(deadline_) != std::future_status::ready) {
+      fail(Errc::timeout,
+           "host {} waits for other hosts of actor system \"{}\" since ActorHosts::timeout_s = {}; "
+           "the log of host 0 names them",
+           index, options_.name, options_.hosts->timeout_s);
+    }
+    const WelcomeOrder welcome = welcomed.get();
+    relay_.open_door(std::move(door), welcome.key);
+    const std::chrono::duration<double> silence(welcome.host_timeout_s);
+    for (int other = 1; other < index; ++other) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+      relay_.add_link(other, reach_agent(reached_, options_.name, welcome.key, other,
+                                         welcome.addresses.at(static_cast<std::size_t>(other)),
+                                         std::max(left, std::chrono::milliseconds(1))));
+    }
+    for (int other = index + 1; other < reached_.place.count; ++other) {
+      while (!relay_.has_link(other) && Clock::now() < deadline_) {
+        ::poll(nullptr, 0, static_cast<int>(kLinkInterval.count()));
+      }
+    }
+    relay_.close_door();
+    const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(silence);
+    for (int other = 1; other < reached_.place.count; ++other) relay_.set_timeout(other, whole);
+    relay_.set_timeout(
+        0, std::chrono::duration_cast<std::chrono::nanoseconds>(silence * kAgentsShare));
+    logger("weft.trainer")
+        ->info("host {} takes part in actor system {} of host 0", index, options_.name);
+    relay_.send(0, HostOp::ready, MessageWriter());
+  }
+
+  void start(const StartOrder& order) {
+    try {
+      processes_.start(order.number, command_,
+                       to_variables(ChildVariables{
+                           .system = place_.id(),
+                           .peer = {.slot = order.slot, .incarnation = order.incarnation},
+                           .port_count = order.ports}));
+    } catch (const std::exception& error) {
+      relay_.send(0, HostOp::ended,
+                  written(EndedNews{.ended = {.worker = order.number},
+                                    .why = fmt::format("can't be started: {}", error.what())}));
+    }
+  }
+
+  void end(int code, const std::string& why) {
+    if (exit_code_) return;
+    if (code != 0) {
+      logger("weft.trainer")
+          ->error("actor system {}: {}; the processes of this host end", options_.name, why);
+    }
+    exit_code_ = code;
+  }
+
+  // --- The thread weft.hosts ---
+
+  void on_order(int from, HostOp op, std::span<const std::byte> body) {
+    if (from != 0) {
+      fail(Errc::corrupt, "host {} sends an order of kind {}, as only host 0 may", from,
+           static_cast<std::uint32_t>(op));
+    }
+    switch (op) {
+      case HostOp::welcome: return welcome(read_order<WelcomeOrder>(body));
+      case HostOp::peer: obey(read_order<PeerOrder>(body)); break;
+      case HostOp::change: actors_.apply(read_order<TableChange>(body)); break;
+      case HostOp::kick: kick(); break;
+      case HostOp::gone: {
+        const auto gone = read_order<LostHost>(body);
+        relay_.drop(gone.host, gone.why);
+        break;
+      }
+      case HostOp::start:
+        return commands_.push([this, order = read_order<StartOrder>(body)] { start(order); });
+      case HostOp::kill:
+        return commands_.push(
+            [this, order = read_order<KillOrder>(body)] { processes_.kill(order.number, false); });
+      case HostOp::end: has_ended_ = true; return commands_.push([this] { end(0, ""); });
+      default:
+        fail(Errc::corrupt, "host 0 sends an order of kind {}", static_cast<std::uint32_t>(op));
+    }
+    relay_.count_obeyed();
+  }
+
+  void welcome(const WelcomeOrder& order) {
+    actors_.head().key = order.key;
+    actors_.head().threads = order.threads;
+    actors_.head().heap_bytes = order.heap_bytes;
+    actors_.head().call_timeout_s = order.call_timeout_s;
+    is_welcome_ = true;
+    welcome_.set_value(order);
+  }
+
+  void on_lost(int host, const std::string& why) {
+    if (has_ended_) return;
+    if (host == 0 && !is_welcome_) {
+      return welcome_.set_exception(std::make_exception_ptr(Error(
+          Errc::unavailable,
+          fmt::format("actor system \"{}\": host 0 has ended while the hosts met: {}; its log or "
+                      "output says why",
+                      options_.name, why))));
+    }
+    if (host == 0) {
+      return commands_.push([this, why] { end(1, "host 0 is lost: " + why); });
+    }
+    relay_.send(0, HostOp::cut, written(LostHost{.host = host, .why = why}));
+  }
+
+  void obey(const PeerOrder& order) {
+    if (order.slot >= kPeerCountMax || order.ports > kPortCountMax) {
+      fail(Errc::corrupt, "host 0 tells of process {} with {} ports", order.slot, order.ports);
+    }
+    const PeerId peer{.slot = order.slot, .incarnation = order.incarnation};
+    const auto state = static_cast<PeerState>(order.state);
+    const bool was_alive = peers_.is_alive(peer);
+    const auto role = static_cast<PeerRole>(order.role);
+    if (state != PeerState::dead) peers_.put(peer, state, role, order.host);
+    if (state == PeerState::joining && order.host != host_) {
+      relay_.add_stand_in({.peer = peer, .host = order.host, .ports = order.ports, .role = role},
+                          actors_.head().heap_bytes);
+    } else if (state == PeerState::alive && order.host == host_) {
+      actors_.head().processes.fetch_add(1);
+    } else if (state == PeerState::dead) {
+      if (was_alive && order.host == host_) actors_.head().processes.fetch_sub(1);
+      relay_.end_stand_in(peer);
+      burials_.push_back(std::make_unique<Burial>(peers_, keepers().peers(), peer));
+    }
+    actors_.head().changes.fetch_add(1);
+    kick();
+  }
+
+  /// Returns the memory of the keeper's stand-in, which has that of all processes.
+  LaneNode& keepers() {
+    if (keepers_ == nullptr) {
+      const PeerLife life = peers_.life(kKeeperSlot);
+      const auto stand_in = relay_.stand_in({.slot = kKeeperSlot, .incarnation = life.incarnation});
+      WEFT_CHECK(stand_in != nullptr, life.incarnation);
+      keepers_ = stand_in->node();
+    }
+    return *keepers_;
+  }
+
+  /// Makes the processes of this host look at the table of actors.
+  void kick() {
+    wake_all(actors_.head().changes);
+    for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
+      if (peers_.life(slot).state != PeerState::alive || peers_.host(slot) != host_) continue;
+      try {
+        PortHead& port = keepers().peers().current(slot).port(kReplyPort);
+        port.rung.fetch_add(1, std::memory_order_seq_cst);
+        wake_all(port.rung);
+      } catch (const Error&) {
+        continue;  // it has just died
+      }
+    }
+  }
+
+  /// Returns whether it must be called again soon.
+  bool on_tick() {
+    std::erase_if(burials_, [this](const std::unique_ptr<Burial>& burial) {
+      try {
+        const PeerId dead = burial->dead();
+        if (!relay_.has_forgotten(dead) || !burial->finish()) return false;
+        relay_.send(0, HostOp::buried,
+                    written(PeerOrder{.slot = dead.slot, .incarnation = dead.incarnation}));
+        return true;
+      } catch (const Error&) {
+        return false;  // memory can't be mapped now
+      }
+    });
+    if (Clock::now() >= next_counts_) {
+      next_counts_ = Clock::now() + kCountInterval;
+      const CountNews news{.copied_tensors = actors_.head().copied_tensors.exchange(0),
+                           .lost_tells = actors_.head().lost_tells.exchange(0)};
+      if (news.copied_tensors + news.lost_tells > 0) relay_.send(0, HostOp::counts, written(news));
+    }
+    return !burials_.empty();
+  }
+
+  const SystemOptions options_;
+  const Clock::time_point deadline_;
+  ReachedHost reached_;
+  const std::uint32_t host_;
+  JobPlace place_;  ///< of the memory of this part of the system
+  PeerTable peers_;
+  ActorTable actors_;
+  WorkerCommand command_;
+  WorkerProcesses processes_;
+  WakeQueue<std::function<void()>> commands_;  ///< for the main thread
+  std::optional<int> exit_code_;
+  std::promise<WelcomeOrder> welcome_;
+  // The next five belong to the thread weft.hosts.
+  bool is_welcome_ = false;
+  bool has_ended_ = false;
+  std::shared_ptr<LaneNode> keepers_;
+  std::vector<std::unique_ptr<Burial>> burials_;
+  Clock::time_point next_counts_{};
+  HostRelay relay_;
+};
+
+}  // namespace
+
+int run_actors_agent(const SystemOptions& options, const HostPlace& place) {
+  return ActorsAgent(options, place).run();
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#pragma once
+/// build_of_this_program(): by it the hosts of an actor system see that they run the same program.
+
+#include <sys/auxv.h>
+
+#include <string>
+
+#include "actors/process/elf_object.hpp"
+
+namespace weft {
+
+/// Returns the build id of the executable.
+inline std::string build_of_this_program() {
+  const auto object = object_of(reinterpret_cast<const void*>(::getauxval(AT_ENTRY)));
+  return object ? object->build : "";
+}
+
+}  // namespace weft

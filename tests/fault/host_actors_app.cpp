@@ -1,0 +1,341 @@
+/// An actor system over several hosts, for tests: the first argument names what host 0 does with
+/// it. The program ends with code 0 if all was as expected, and else prints what was not.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <weft/actor.hpp>
+#include <weft/weft.hpp>
+
+#include "tests/fault/raw_wire.hpp"
+#include "tests/fault/scorer.hpp"
+
+namespace {
+
+using weft::testing::scorer;
+using weft::testing::Scorer;
+using weft::testing::Where;
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error("expected: " + what);
+}
+
+using Mesh = weft::ActorMesh<Scorer>;
+
+/// Returns a mesh of one actor in each of `count` processes.
+Mesh spawn(weft::ActorSystem& system, int count, const weft::Supervision& supervision = {}) {
+  return system.spawn(scorer, {.name = "scorers",
+                               .count = count,
+                               .place = weft::processes(count),
+                               .own_thread = true,
+                               .supervision = supervision});
+}
+
+weft::HostTensor counted(weft::ActorSystem& system, std::int64_t size) {
+  weft::LoanedTensor tensor = system.loan({weft::DType::i32, weft::Shape{size}});
+  const auto words = tensor.get<std::int32_t>();
+  std::iota(words.begin(), words.end(), 0);
+  return std::move(tensor).finish();
+}
+
+void require_plus_one(const weft::HostTensor& tensor, std::int64_t size) {
+  const auto words = tensor.get<std::int32_t>();
+  require(std::ssize(words) == size, fmt::format("{} words", size));
+  for (std::int64_t i = 0; i < size; ++i) {
+    require(words[static_cast<std::size_t>(i)] == i + 1, fmt::format("word {} of {}", i, size));
+  }
+}
+
+/// Returns for each actor whether it is on host 0.
+std::vector<bool> are_here(const Mesh& mesh) {
+  std::vector<bool> here;
+  for (const Where& where : mesh.call<&Scorer::where>().get()) {
+    here.push_back(where.parent == getpid());
+  }
+  return here;
+}
+
+void calls(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 4);
+  require(are_here(mesh) == std::vector<bool>{true, true, false, false}, "two actors on each host");
+  for (const std::int64_t size : {0, 1, 1000, 1 << 20, 5 << 20}) {
+    for (int i = 0; i < mesh.size(); ++i) {
+      require_plus_one(mesh[i].call<&Scorer::plus_one>(counted(system, size)).get(), size);
+    }
+  }
+  require(system.counts().copied_tensors == 0, "no copied tensor");
+  std::vector<std::int64_t> values(static_cast<std::size_t>(mesh.size()) * 1750);
+  std::iota(values.begin(), values.end(), 0);
+  for (const auto& sums : mesh.call<&Scorer::add>(values, 7).get()) {
+    require(sums.size() == values.size() && sums[0] == 7 && sums.back() == 7006, "sums");
+  }
+  std::vector<weft::HostTensor> parts;
+  for (int i = 0; i < mesh.size(); ++i) parts.push_back(counted(system, 1000 + i));
+  const auto results = mesh.scatter<&Scorer::plus_one>(parts).get();
+  for (int i = 0; i < mesh.size(); ++i) {
+    require_plus_one(results[static_cast<std::size_t>(i)], 1000 + i);
+  }
+  auto failed = mesh[3].call<&Scorer::fail_with>("a reason of its own").outcome();
+  require(!failed.ok() && failed.error().code() == weft::Errc::endpoint_failed &&
+              std::string(failed.error().what()).find("a reason of its own") != std::string::npos,
+          "the exception's text");
+  std::ofstream(std::string(std::getenv("STORAGE")) + "/memory")
+      << mesh[0].call<&Scorer::memory>().get() << '\n'
+      << mesh[2].call<&Scorer::memory>().get() << '\n';
+  // Actors of one host call those of the other, found by name and by reference.
+  const int other = mesh[3].call<&Scorer::where>().get().parent;
+  require(mesh[3].call<&Scorer::parent_of_next>(0).get() == getpid(), "host 1 calls host 0");
+  require(mesh[0].call<&Scorer::parent_of_next>(2).get() == other, "host 0 calls host 1");
+  require(mesh[2].call<&Scorer::parent_of>(mesh[1]).get() == getpid(), "a reference is sent");
+}
+
+void tells(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 2);
+  constexpr int kCount = 3000;
+  std::vector<std::jthread> senders;
+  for (int sender = 0; sender < 3; ++sender) {
+    senders.emplace_back([&mesh, sender] {
+      for (int i = 0; i < kCount; ++i) mesh[1].tell<&Scorer::note>(sender, i);
+      mesh[1].call<&Scorer::sum>().get();  // behind them
+    });
+  }
+  senders.clear();
+  for (int sender = 0; sender < 3; ++sender) {
+    const std::vector<int> notes = mesh[1].call<&Scorer::notes>(sender).get();
+    require(notes.size() == kCount && std::ranges::is_sorted(notes), "all notes in their order");
+  }
+  // More bytes than may be on the way at once.
+  constexpr int kTensors = 200;
+  for (int i = 0; i < kTensors; ++i) {
+    weft::LoanedTensor one = system.loan({weft::DType::i32, weft::Shape{1 << 18}});
+    one.get<std::int32_t>()[0] = i;
+    mesh[1].tell<&Scorer::take>(std::move(one).finish());
+  }
+  require(mesh[1].call<&Scorer::sum>().get() == kTensors * (kTensors - 1) / 2, "all tensors");
+  require(system.counts().lost_tells == 0, "no lost tell");
+}
+
+void deadline(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 2);
+  mesh[1].call<&Scorer::sum>().get();
+  const std::string until = std::string(std::getenv("STORAGE")) + "/until";
+  auto hanging = mesh[1].call<&Scorer::hang>(until);
+  for (int i = 0; i < 4; ++i) {
+    const auto late = mesh[1].with({.timeout_s = 0.3}).call<&Scorer::note>(0, i).outcome();
+    require(!late.ok() && late.error().code() == weft::Errc::timeout, "a timeout");
+  }
+  std::ofstream(until) << "now\n";
+  hanging.get();
+  const std::vector<int> notes = mesh[1].call<&Scorer::notes>(0).get();
+  require(std::ranges::count(notes, 0) == 0, "a call that nobody awaits is skipped");
+}
+
+/// Waits until the next incarnation of an actor answers.
+Where next_incarnation(const weft::ActorRef<Scorer>& actor, int before) {
+  for (;;) {
+    const auto where = actor.call<&Scorer::where>().outcome();
+    if (where.ok() && where.value().incarnation > before) return where.value();
+    require(where.ok() || where.error().code() == weft::Errc::peer_lost,
+            where.ok() ? "" : where.error().what());
+  }
+}
+
+void require_lost(weft::Future<void>& call, const std::string& text) {
+  const auto outcome = call.outcome();
+  require(!outcome.ok() && outcome.error().code() == weft::Errc::peer_lost, "the error peer_lost");
+  const std::string what = outcome.error().what();
+  require(what.find(text) != std::string::npos, fmt::format("\"{}\" in \"{}\"", text, what));
+}
+
+void kill_process(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 2, {.max_restarts = 5, .backoff_s = 0.01});
+  const Where before = mesh[1].call<&Scorer::where>().get();
+  auto hanging = mesh[1].call<&Scorer::hang>("");
+  ::kill(before.pid, SIGKILL);
+  require_lost(hanging, "scorers[1].hang: its process (slot 2, on host 1) died");
+  const Where after = next_incarnation(mesh[1], before.incarnation);
+  require(after.parent == before.parent, "it is made again on its host");
+  require_plus_one(mesh[1].call<&Scorer::plus_one>(counted(system, 1000)).get(), 1000);
+  for (int i = 0; i < 4; ++i) {  // slots are used again
+    const Where last = mesh[1].call<&Scorer::where>().get();
+    ::kill(last.pid, SIGKILL);
+    next_incarnation(mesh[1], last.incarnation);
+  }
+  require(mesh[0].call<&Scorer::where>().get().incarnation == 1, "the other actor is untouched");
+}
+
+void lose_host(weft::ActorSystem& system, int signal) {
+  const Mesh mesh = spawn(system, 4, {.max_restarts = 1, .backoff_s = 0.01});  // one loss
+  const Where before = mesh[3].call<&Scorer::where>().get();
+  auto hanging = mesh[3].call<&Scorer::hang>("");
+  auto here = mesh[0].call<&Scorer::hang>("");
+  ::kill(before.parent, signal);
+  require_lost(hanging, "on host 1) died");
+  const Where after = next_incarnation(mesh[3], before.incarnation);
+  require(after.parent == getpid(), "it is made again on the host that remains");
+  require(!here.wait_for(std::chrono::seconds(0)), "calls of host 0 go on");
+  require_plus_one(mesh[2].call<&Scorer::plus_one>(counted(system, 1000)).get(), 1000);
+  const auto refused = [&] {
+    try {
+      system.spawn(scorer, {.name = "more", .place = weft::processes(1, 1)});
+      return std::string();
+    } catch (const weft::Error& error) {
+      return std::string(error.what());
+    }
+  }();
+  require(refused.find("is lost; name another host") != std::string::npos, refused);
+  if (signal == SIGSTOP) ::kill(before.parent, SIGCONT);
+}
+
+/// The mesh of a lost host ends with the first cause.
+void give_up(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 2);
+  const Where before = mesh[1].call<&Scorer::where>().get();
+  auto hanging = mesh[1].call<&Scorer::hang>("");
+  ::kill(before.parent, SIGKILL);
+  hanging.outcome();
+  for (;;) {
+    const auto outcome = mesh[1].call<&Scorer::sum>().outcome();
+    if (!outcome.ok() && outcome.error().code() == weft::Errc::actor_failed) break;
+  }
+  require(system.failure().has_value(), "the system has failed");
+  const std::string why = system.failure()->what();
+  require(why.find("mesh \"scorers\": host 1 (") != std::string::npos &&
+              why.find("with the processes of actors 1 to 1 is lost: ") != std::string::npos,
+          why);
+}
+
+void refusals(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 2);
+  const auto pipe = mesh[1].call<&Scorer::pipe_error>().get();
+  require(pipe.find("the actor system is on 2 hosts, and a pipe needs") != std::string::npos, pipe);
+  const auto attached = mesh[1].call<&Scorer::attach_error>("hosts").get();
+  require(attached.empty(), attached);  // a slot of the machine of host 0
+  try {
+    system.spawn(scorer, {.name = "more", .place = weft::processes(1, 2)});
+    require(false, "host 2 is refused");
+  } catch (const weft::Error& error) {
+    const std::string what = error.what();
+    require(what.find("the system has 2 hosts, so expected a host from 0 to 1") != what.npos, what);
+  }
+  const auto there = system.spawn(scorer, {.name = "there", .place = weft::processes(1, 1)});
+  require(are_here(there) == std::vector<bool>{false}, "a mesh on host 1 alone");
+  system.stop("there");
+}
+
+void count(weft::TrainContext& ctx, const weft::Config& config) {
+  const auto system = weft::attach(config.at("system").get<std::string>());
+  const auto mesh = system.find(scorer, "scorers");
+  weft::Parameter counter = weft::make_parameter("counter", std::vector<float>{0}, {1});
+  while (ctx.step() < 5) {
+    counter.assign(counter + static_cast<float>(mesh[1].call<&Scorer::where>().get().incarnation));
+    weft::sync();
+  }
+  ctx.report({{"counter", counter.item()}});
+}
+weft::Loop counting{"fault.count", count};
+
+/// Host 0 trains, and its loop calls an actor of host 1.
+void job(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 2);
+  weft::Trainer trainer(counting, {.loop_config = {{"system", system.id()}},
+                                   .scaling = {.num_workers = 1},
+                                   .run = {.storage_path = std::getenv("STORAGE")}});
+  const weft::Result result = trainer.fit();
+  require(result.ok(), result.error ? result.error->message : "");
+  require(result.metrics.at("counter") == 5, "five calls");
+}
+
+void three(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 3, {.max_restarts = 3, .backoff_s = 0.01});
+  const int first = mesh[1].call<&Scorer::where>().get().parent;
+  const int second = mesh[2].call<&Scorer::where>().get().parent;
+  require(first != second && first != getpid() && second != getpid(), "three hosts");
+  require(mesh[1].call<&Scorer::parent_of_next>(2).get() == second, "host 1 calls host 2");
+  require(mesh[2].call<&Scorer::parent_of>(mesh[1]).get() == first, "host 2 calls host 1");
+  ::kill(second, SIGKILL);
+  const Where after = next_incarnation(mesh[2], 1);
+  require(after.parent == getpid() || after.parent == first, "it is made again elsewhere");
+  require(mesh[1].call<&Scorer::parent_of_next>(0).get() == getpid(), "host 1 still calls");
+}
+
+/// Prints the times of calls, and the rate of tensors.
+void figures(weft::ActorSystem& system) {
+  const Mesh mesh = spawn(system, 2);
+  using Clock = std::chrono::steady_clock;
+  const auto time = [](int count, const std::function<void()>& what) {
+    std::vector<double> us;
+    for (int i = 0; i < count; ++i) {
+      const auto begin = Clock::now();
+      what();
+      us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    }
+    std::ranges::sort(us);
+    return fmt::format("{:.1f} us (median), {:.1f} us (p99)", us[us.size() / 2],
+                       us[us.size() * 99 / 100]);
+  };
+  const int repeats = std::atoi(std::getenv("REPEATS"));
+  weft::testing::print_raw_figures(repeats);
+  for (const std::int64_t words : {4, 512}) {
+    const std::vector<std::int64_t> values(static_cast<std::size_t>(words));
+    for (int i = 0; i < 2; ++i) {
+      fmt::print("call of {} bytes on host {}: {}\n", words * 8, i,
+                 time(repeats, [&] { mesh[i].call<&Scorer::add>(values, 1).get(); }));
+    }
+  }
+  const weft::HostTensor large = counted(system, 4 << 20);
+  for (int i = 0; i < 2; ++i) {
+    const int count = std::max(repeats / 40, 2);
+    const auto begin = Clock::now();
+    for (int n = 0; n < count; ++n) mesh[i].tell<&Scorer::take>(large);
+    mesh[i].call<&Scorer::sum>().get();
+    const double s = std::chrono::duration<double>(Clock::now() - begin).count();
+    fmt::print("tensors of 16 MiB to host {}: {:.0f} MiB/s\n", i, 16 * count / s);
+  }
+}
+
+const std::map<std::string, std::function<void(weft::ActorSystem&)>> kScenarios{
+    {"calls", calls},
+    {"tells", tells},
+    {"deadline", deadline},
+    {"kill", kill_process},
+    {"lose", [](weft::ActorSystem& system) { lose_host(system, SIGKILL); }},
+    {"silence", [](weft::ActorSystem& system) { lose_host(system, SIGSTOP); }},
+    {"give_up", give_up},
+    {"refusals", refusals},
+    {"job", job},
+    {"three", three},
+    {"figures", figures}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  weft::worker_main(argc, argv);
+  try {
+    const auto& scenario = kScenarios.at(argv[1]);
+    weft::ActorHosts hosts{.timeout_s = argc > 2 ? std::atof(argv[2]) : 120, .host_timeout_s = 3};
+    if (const char* folder = std::getenv("STORAGE")) hosts.storage_path = folder;
+    weft::ActorSystem system({.name = argc > 3 ? argv[3] : "hosts", .hosts = hosts});
+    scenario(system);
+    fmt::print("as expected\n");
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
