@@ -85,6 +85,10 @@ class Maker {
     const std::optional<RecordedCall>& call =
         snapshot_.control->chips[static_cast<std::size_t>(row.chip)].call;
     if (!call || call->number == 0) return;
+    // The chip waits for a collective that it began before its last one.
+    if (call->number != row.collective && row.waiting_for >= 0) {
+      return add(row, node_to(row.waiting_for), row.collective_name);
+    }
     const DecodedCall decoded = decode(call->words);
     const AtomList atoms = decoded.atoms;
     if (!are_atoms(atoms, *mesh_)) return;

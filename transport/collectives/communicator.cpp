@@ -1,6 +1,7 @@
 #include "transport/collectives/communicator.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -136,28 +137,78 @@ void Communicator::record(const PreparedCall& call) {
     recorder_.board.enter_collective(current_.number, call.label_);
     recorded_ = call.id_;
   }
-  recorder_.events.put(EventKind::enter,
-                       {.number = current_.number, .value = call.bytes_, .text = call.text_});
+  note_enter(current_);
 }
 
-void Communicator::finish() {
-  const PreparedCall& call = *current_.call;
+void Communicator::note_enter(const StartedCall& started) const {
+  recorder_.events.put(
+      EventKind::enter,
+      {.number = started.number, .value = started.call->bytes_, .text = started.call->text_});
+}
+
+void Communicator::note_leave(const StartedCall& ended) const {
+  const PreparedCall& call = *ended.call;
   if (recorder_.events.is_on()) {
     const ChipArrival arrival = call.tier_->arrival();
-    recorder_.events.put(EventKind::leave, {.number = current_.number,
+    recorder_.events.put(EventKind::leave, {.number = ended.number,
                                             .value = arrival.waited,
                                             .peer = arrival.last_chip,
                                             .text = call.text_});
     recorder_.ledger.add(call.entry_, arrival);
   }
-  current_.call = nullptr;
   recorder_.board.leave_collective();
 }
 
 void Communicator::wait() {
   if (current_.call == nullptr) return;
   current_.call->tier_->wait();
-  finish();
+  note_leave(current_);
+  current_.call = nullptr;
+}
+
+bool Communicator::begin(const PreparedCall& call) {
+  WEFT_CHECK(current_.call == nullptr, current_.number);
+  const std::uint64_t number = current_.number + 1;
+  const StartedCall& started = begun_.emplace_back(StartedCall{
+      .call = &call,
+      .number = number,
+      .signature = signature_of(number, call.digest_),
+      .step = current_.step,
+  });
+  if (!call.tier_->begin(started, *call.tier_call_)) {
+    begun_.pop_back();
+    return false;
+  }
+  current_.number = number;
+  write_record(*record_, number, call.words_, started.signature, call.name_);
+  recorded_ = 0;  // the board shows another call
+  return true;
+}
+
+bool Communicator::end_begun(bool wait) {
+  if (begun_.empty()) return true;
+  const StartedCall& first = begun_.front();
+  CollectiveTier& tier = *first.call->tier_;
+  if (!std::exchange(is_ending_, true)) {
+    recorder_.board.enter_collective(first.number, first.call->label_);
+    recorded_ = 0;
+    note_enter(first);
+  }
+  if (wait) {
+    tier.wait_begun();
+  } else if (!tier.poll_begun()) {
+    return false;
+  }
+  note_leave(first);
+  begun_.pop_front();
+  is_ending_ = false;
+  return true;
+}
+
+void Communicator::abandon() noexcept {
+  if (network_) network_->abandon();
+  begun_.clear();
+  is_ending_ = false;
 }
 
 }  // namespace weft

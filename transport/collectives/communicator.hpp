@@ -2,6 +2,7 @@
 /// Communicator: carries out one chip's collectives over any subset of mesh axes, in the arenas.
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 
@@ -15,7 +16,8 @@
 
 namespace weft {
 
-/// Carries out the collectives of one chip, one at a time. Only one thread may use it at a time.
+/// Carries out the collectives of one chip, one at a time. Those between hosts may also go on while
+/// the chip computes, and starts others; then they are carried out in the order of their starts. Only one thread may use it at a time.
 /// Sums are taken in group order, so they have the same bits on every chip and in every run. bf16
 /// and f16 are summed in f32 and rounded once. A call goes through `network` if any of its atoms
 /// crosses the network, and otherwise through shared memory.
@@ -51,7 +53,8 @@ class Communicator {
   bool poll() {
     if (current_.call == nullptr) return true;
     if (!current_.call->tier_->poll()) return false;
-    finish();
+    note_leave(current_);
+    current_.call = nullptr;
     return true;
   }
   /// Waits according to the policy until the collective is done. Throws the errors of poll(), and
@@ -64,16 +67,29 @@ class Communicator {
     wait();
   }
 
+  /// Starts a collective that goes on while the chip computes. Returns false, and does nothing, if
+  /// the call's tier can't do that. `call` must live, and nothing may use the memory of its operands
+  /// and results, until end_begun() has returned. Throws the error of an earlier one.
+  bool begin(const PreparedCall& call);
+  /// Ends the oldest collective that was begun, if there is one. Waits for it as wait() does if
+  /// `wait`; otherwise returns whether it has ended, as poll() does.
+  bool end_begun(bool wait);
+  /// Gives up what was begun. Its memory isn't touched any more.
+  void abandon() noexcept;
+
  private:
   CollectiveTier& tier_for(const CollectiveCall& call) const;
   void record(const PreparedCall& call);
-  void finish();
+  void note_enter(const StartedCall& started) const;
+  void note_leave(const StartedCall& ended) const;
 
   JobMemory* memory_;
   const Mesh* mesh_;
   int chip_;  ///< the chip's number in the job's memory
   CallRecord* record_;
   Recorder recorder_;
+  std::deque<StartedCall> begun_;  ///< declared before the tiers, which refer to its elements
+  bool is_ending_ = false;         ///< the board shows that the chip waits for the first of them
   std::unique_ptr<CollectiveTier> shared_memory_;
   std::unique_ptr<CollectiveTier> network_;
 

@@ -57,8 +57,8 @@ struct StartedCall {
 /// 4096 to 8192".
 std::string to_string(const StartedCall& started, const Mesh& mesh);
 
-/// One chip's end of a tier. Only the Communicator's thread uses it, for one collective at a time.
-/// Every tier adds in group order and rounds once, so results have the same bits on all tiers.
+/// One chip's end of a tier. Only the Communicator's thread uses it, for one started collective at a
+/// time. Every tier adds in group order and rounds once, so results have the same bits on all tiers.
 class CollectiveTier {
  public:
   virtual ~CollectiveTier() = default;
@@ -74,8 +74,20 @@ class CollectiveTier {
   /// Waits until the collective has ended. Throws the errors of poll(), and timeout as
   /// Communicator::wait() does.
   virtual void wait() = 0;
-  /// Returns how this chip waited for other chips in the last collective. A tier that can't tell
-  /// reports that this chip came last.
+
+  /// Starts a collective that goes on while the chip computes, after all that were started before.
+  /// Returns false, and does nothing, if the tier can't do that. Both arguments must live until the
+  /// collective has ended or abandon() has returned.
+  virtual bool begin(const StartedCall& /*started*/, const TierCall& /*call*/) { return false; }
+  /// These are poll() and wait() of the oldest collective that was begun and has no such end yet.
+  virtual bool poll_begun() { return true; }
+  virtual void wait_begun() {}
+  /// Gives up all collectives that were begun and haven't ended. Their memory isn't touched any
+  /// more, and the tier can't carry out further ones.
+  virtual void abandon() noexcept {}
+
+  /// Returns how this chip waited for other chips in the last collective that ended. A tier that
+  /// can't tell reports that this chip came last.
   virtual ChipArrival arrival() const { return {}; }
 };
 

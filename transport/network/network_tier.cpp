@@ -269,21 +269,33 @@ void NetworkTier::report_losses() {
 }
 
 void NetworkTier::wait() {
+  wait(policy_.spins > 0, [this](int chip) {
+    recorder_.board.waiting_for(chip);
+    return true;
+  });
+}
+
+bool NetworkTier::wait_beside(const std::function<bool(int chip)>& goes_on) {
+  return wait(false, goes_on);
+}
+
+bool NetworkTier::wait(bool may_yield, const std::function<bool(int chip)>& goes_on) {
   std::optional<Clock::time_point> since;
   while (!poll()) {
     const Clock::time_point now = Clock::now();
     if (!since) since = now;
-    recorder_.board.waiting_for(remotes_[static_cast<std::size_t>(call_->wires[missing_])].chip);
+    if (!goes_on(remotes_[static_cast<std::size_t>(call_->wires[missing_])].chip)) return false;
     const Clock::duration waited = now - *since;
     if (waited >= policy_.deadline) fail_timeout(waited);
     if (has_moved_) continue;
-    if (policy_.spins > 0 && waited < policy_.yield_for) {
+    if (may_yield && waited < policy_.yield_for) {
       sched_yield();
       continue;
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(policy_.deadline - waited);
     wires_->wait(std::min(kSleepSlice, left));
   }
+  return true;
 }
 
 void NetworkTier::fail_timeout(Clock::duration waited) const {

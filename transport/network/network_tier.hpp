@@ -33,7 +33,7 @@ struct WireLoss {
 
 class NetworkTier final : public CollectiveTier {
  public:
-  /// Takes each lost wire once, on the tier's thread. A lost wire isn't an error of the collective:
+  /// Takes each lost wire once, on the thread that carries out the collective. A lost wire isn't an error of the collective:
   /// the tier waits until the job is aborted or the deadline passes.
   using OnLoss = std::function<void(const WireLoss& loss)>;
 
@@ -49,6 +49,10 @@ class NetworkTier final : public CollectiveTier {
   void start(const StartedCall& started, const TierCall& call) override;
   bool poll() override;
   void wait() override;
+  /// As wait(), for a thread beside the chip's: doesn't spin and shows nothing on the board. Calls
+  /// `goes_on` with the chip for which it waits, at least each kSleepSlice. Returns false as soon
+  /// as that does; the collective then never ends.
+  bool wait_beside(const std::function<bool(int chip)>& goes_on);
   ChipArrival arrival() const override { return arrival_; }
 
  private:
@@ -64,6 +68,7 @@ class NetworkTier final : public CollectiveTier {
   };
   using Clock = std::chrono::steady_clock;
 
+  bool wait(bool may_yield, const std::function<bool(int chip)>& goes_on);
   bool advance();
   void post_receives();
   void post_sends();

@@ -214,7 +214,7 @@ class UcxWires final : public Wires {
   void make_worker() {
     ucp_worker_params_t wanted{};
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    wanted.thread_mode = UCS_THREAD_MODE_SINGLE;
+    wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // threads take turns
     ucs_status_t status = ucx_.worker_create(context_, &wanted, &worker_);
     if (status == UCS_OK) status = ucx_.worker_get_efd(worker_, &descriptor_);
     ucp_address_t* address = nullptr;
