@@ -16,6 +16,7 @@
 #include "actors/process/log.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/network/network_tier.hpp"
+#include "transport/network/overlapped_tier.hpp"
 
 namespace weft {
 namespace {
@@ -148,14 +149,15 @@ std::unique_ptr<CollectiveTier> HostWires::tier(int local_index, const Recorder&
                                                 WaitPolicy policy) const {
   if (wires_.empty()) return nullptr;
   const auto index = static_cast<std::size_t>(local_index);
-  return std::make_unique<NetworkTier>(memory_, mesh_, positions_[index], *wires_[index], recorder,
-                                       policy, [this](const WireLoss& loss) {
-                                         link_.wire_lost({.worker = options_.worker,
-                                                          .generation = options_.generation,
-                                                          .chip = loss.chip,
-                                                          .peer = loss.peer,
-                                                          .why = loss.why});
-                                       });
+  auto network = std::make_unique<NetworkTier>(memory_, mesh_, positions_[index], *wires_[index],
+                                               recorder, policy, [this](const WireLoss& loss) {
+                                                 link_.wire_lost({.worker = options_.worker,
+                                                                  .generation = options_.generation,
+                                                                  .chip = loss.chip,
+                                                                  .peer = loss.peer,
+                                                                  .why = loss.why});
+                                               });
+  return std::make_unique<OverlappedTier>(std::move(network), recorder);
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/row.hpp"
 #include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/overlap.hpp"
 #include "spmd/plan/schedule.hpp"
 
 namespace weft {
@@ -201,6 +202,8 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
     if (hosts != 0) loaded.meets_hosts.push_back((call.atoms.mask() & hosts) == hosts);
   };
   RangeLoader ranges(loader, program, loaded);
+  const std::vector<Flight> in_flight = flights(plan.steps);
+  std::vector<std::int32_t> flying;  // calls whose waits come, in the order of their waits
   auto summary = summaries.begin();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
@@ -228,8 +231,17 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
         }
         add_call(call);
         note(text_of(program, step, call.name));
+        if (std::ranges::find(in_flight, i, &Flight::start) != in_flight.end()) {
+          loaded.steps.back().goes_on = true;
+          flying.push_back(loaded.steps.back().call);
+        }
         break;
       }
+      case StepKind::wait:
+        loaded.steps.push_back({.call = flying.front(), .waits = true});
+        flying.erase(flying.begin());
+        note(fmt::format("wait of {}", to_string(program.kind(step.first))));
+        break;
       case StepKind::barrier: {
         CollectiveCall call = collective_call(plan, step, mesh, chip.position, shared_begin);
         call.name = "shared values are read";

@@ -35,6 +35,8 @@ struct CpuPlan final : LoadedPlan {
     Operand result{};
     std::int32_t chain = -1;  ///< in a fused loop: index in its `chains`; -1: runs the kernel
     std::int32_t call = -1;   ///< index in `calls`
+    bool goes_on = false;     ///< the call goes on beside the next steps, up to its wait
+    bool waits = false;       ///< the step waits for that call
     std::int32_t loop = -1;   ///< index in `loops`
     /// Index of a program's loop in `ranges`, or -1. The loop begins with this step, or ends with
     /// it if `repeats`. If `call`, `loop` and `range` are all -1, the step runs its kernel.

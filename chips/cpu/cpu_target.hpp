@@ -15,6 +15,7 @@ inline constexpr Target kCpuTarget{
     .recomputed_bytes_min = 65536,
     .features_last = true,
     .shared_bytes_min = 65536,
+    .overlap_work_min = 1 << 18,  // about 20 us, in which a thread wakes up
     .has_host_address = true,
     .keeps_memory = true,
 };

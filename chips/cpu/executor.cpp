@@ -149,6 +149,15 @@ struct Executor::State {
     if (step.repeats) next = range.body - 1;
   }
 
+  /// Ends the oldest collective that goes on beside the steps. Returns false if it hasn't ended and
+  /// `wait` is false.
+  bool end_begun(bool wait) {
+    in_collective = true;
+    if (!communicator.end_begun(wait)) return false;
+    in_collective = false;
+    return true;
+  }
+
   /// Starts or continues the collective. Returns false if it isn't done and `wait` is false.
   bool meet(const PreparedCall& call, bool wait) {
     if (!std::exchange(in_collective, true)) communicator.start(call);
@@ -230,7 +239,8 @@ struct Executor::State {
         compute(step);
       } else {
         const auto call = static_cast<std::size_t>(step.call);
-        if (!meet(plan->calls[call], wait)) return false;
+        if (step.goes_on && !in_collective && communicator.begin(plan->calls[call])) continue;
+        if (!(step.waits ? end_begun(wait) : meet(plan->calls[call], wait))) return false;
         if (meeting && plan->meets_hosts[call]) told = std::max(told, commit.step);
       }
     }
@@ -240,6 +250,7 @@ struct Executor::State {
     plan.reset();
     return true;
   } catch (...) {
+    communicator.abandon();
     plan.reset();
     throw;
   }
@@ -265,7 +276,8 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, const Reco
                                                   .name = "hosts have begun the step"});
 }
 
-Executor::~Executor() = default;
+// A run in progress may have begun collectives of its plan.
+Executor::~Executor() { state_->communicator.abandon(); }
 
 std::string Executor::limitation() {
   if (!kernels::kernel_path().compiles) return {};

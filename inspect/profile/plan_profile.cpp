@@ -27,6 +27,7 @@ std::string op_text(const Program& program, const PlanStep& step) {
     case StepKind::update_wait: return "wait for commits";
     case StepKind::repeat: return "next iteration";
     case StepKind::join: return "end of cond";
+    case StepKind::wait: return fmt::format("wait of {}", to_string(program.kind(step.first)));
     default: break;
   }
   const std::string_view kind = to_string(program.kind(step.first));

@@ -5,6 +5,7 @@
 #include "spmd/control/loops.hpp"
 #include "spmd/fusion/spread.hpp"
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/overlap.hpp"
 
 namespace weft {
 namespace {
@@ -42,6 +43,21 @@ void join_in_loop(const Program& program, const PlanStep& loop, std::vector<Life
       const OpId maker = program.defining_op(operand);
       if (maker == kNoId || !is_made_by_loops(program, maker)) continue;
       for (const ValueId scalar : program.op_operands(maker)) read(scalar);
+    }
+  }
+}
+
+/// Makes the operands and results of a collective live until its wait.
+void live_through_flight(const Program& program, std::span<const PlanStep> steps,
+                         const Flight& flight, std::vector<Lifetime>& lifetimes) {
+  OpId last = 0;
+  for (std::size_t i = flight.start; i < flight.wait; ++i) {
+    if (steps[i].count > 0) last = std::max(last, steps[i].end() - 1);
+  }
+  const PlanStep& collective = steps[flight.start];
+  for (OpId op = collective.first; op < collective.end(); ++op) {
+    for (const ValueId value : {program.op_operands(op)[0], program.result(op)}) {
+      lifetimes[value].last = std::max(lifetimes[value].last, last);
     }
   }
 }
@@ -127,10 +143,13 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
       join_in_bucket(program, step, lifetimes);
     }
   }
+  for (const Flight& flight : flights(steps)) {
+    live_through_flight(program, steps, flight, lifetimes);
+  }
   for (std::uint32_t range = 0; range < loops.ranges().size(); ++range) {
     if (loops.is_branch(range)) continue;
     for (const OpId next : loops[range].nexts) {
-      // A bucket may have extended one of the two lifetimes.
+      // A bucket or a wait may have extended one of the two lifetimes.
       Lifetime& carry = lifetimes[program.op_operands(next)[1]];
       Lifetime& result = lifetimes[program.result(next)];
       carry = result = {std::min(carry.first, result.first), std::max(carry.last, result.last)};

@@ -12,7 +12,8 @@ namespace weft {
 
 /// The first and the last op between which a value's bytes must be its own. The lifetime lasts from
 /// the op that makes the value (op 0 for an input) to the last op that reads it, both included. All
-/// values in the range of bytes of a bucket live as long as the range. A value that a fused loop
+/// values in the range of bytes of a bucket live as long as the range. Operands and results of a
+/// collective with a wait live until the wait. A value that a fused loop
 /// (fuse.hpp) reads or makes lives through the whole loop. The same holds for values that a loop of
 /// the program (control/loops.hpp) reads from outside, carries or stacks.
 struct Lifetime {

@@ -19,6 +19,7 @@
 #include "spmd/passes/recompute.hpp"
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/lifetime.hpp"
+#include "spmd/plan/overlap.hpp"
 #include "spmd/plan/schedule.hpp"
 #include "spmd/plan/shared.hpp"
 #include "spmd/text/text.hpp"
@@ -195,7 +196,11 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
                const Target& target) {
   Plan plan;
-  plan.program = fill_buckets(CopyInsertion(chip_program).run());
+  Program copied = CopyInsertion(chip_program).run();
+  if (target.overlap_work_min != Target::kNever) {
+    if (auto delayed = delay_readers(copied, mesh)) copied = *std::move(delayed);
+  }
+  plan.program = fill_buckets(copied);
   plan.input_types.assign(input_types.begin(), input_types.end());
   plan.output_types.assign(output_types.begin(), output_types.end());
   plan.mesh_shape = mesh.shape();
@@ -214,6 +219,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   }
   share_values(plan, mesh, target);
   schedule(plan, mesh, target);
+  place_waits(plan, mesh, target);
   place_values(plan);
   return plan;
 }

@@ -47,6 +47,9 @@ enum class StepKind : std::uint8_t {
   /// follows: a `cond` jumps to its `otherwise`, and an `otherwise` jumps behind its `join`.
   branch = 8,
   join = 9,  ///< at the end of the second branch, whose op `otherwise` is `first`
+  /// Waits until the collective that begins with op `first` has ended. Until then it goes on beside
+  /// the steps between the two (overlap.hpp).
+  wait = 10,
 };
 /// Returns a name such as "loop".
 std::string_view to_string(StepKind kind) noexcept;
@@ -55,7 +58,7 @@ std::string_view to_string(StepKind kind) noexcept;
 struct PlanStep {
   StepKind kind = StepKind::compute;
   OpId first = 0;
-  std::uint32_t count = 1;  ///< number of ops; 0: a barrier, update_wait, repeat or join
+  std::uint32_t count = 1;  ///< number of ops; 0: a barrier, a wait, repeat or join
 
   OpId end() const { return first + count; }
   friend bool operator==(const PlanStep&, const PlanStep&) = default;
@@ -107,8 +110,9 @@ Mesh mesh_of(const Plan& plan, std::vector<int> device_ids = {});
 /// hosts may be chips that share one memory. Throws mesh_mismatch if the meshes don't fit.
 Mesh mesh_on(const Plan& plan, const Mesh& chips);
 
-/// Inserts copies, drops optimization_barriers, groups all_reduces (fill_buckets), divides the
-/// program into steps (schedule), and places every value that is in memory (greedy by size, first
+/// Inserts copies, drops optimization_barriers, delays readers of collectives between hosts
+/// (delay_readers), groups all_reduces (fill_buckets), divides the program into steps (schedule),
+/// lets collectives between hosts go on beside them (place_waits), and places every value that is in memory (greedy by size, first
 /// fit among overlapping lifetimes, 64-byte aligned). A value, even a constant, lives from its op
 /// to the last op that reads it; some live longer (lifetime.hpp). An op's result and operands share
 /// no bytes. An op writes an output straight to the output's buffer. A value is copied to that

@@ -162,6 +162,7 @@ std::string_view to_string(StepKind kind) noexcept {
     case StepKind::test: return "test";
     case StepKind::branch: return "branch";
     case StepKind::join: return "join";
+    case StepKind::wait: return "wait";
   }
   return "unknown";
 }
@@ -193,6 +194,7 @@ std::string steps_text(const Plan& plan) {
       case StepKind::test:
       case StepKind::branch:
       case StepKind::join:
+      case StepKind::wait:
       case StepKind::compute: text += fmt::format(" {}", step.first); break;
       case StepKind::begin:
       case StepKind::collective:

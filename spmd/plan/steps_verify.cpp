@@ -3,6 +3,7 @@
 #include "spmd/control/loops.hpp"
 #include "spmd/fusion/spread.hpp"
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/overlap.hpp"
 #include "spmd/plan/schedule.hpp"
 #include "spmd/plan/shared.hpp"
 
@@ -28,6 +29,10 @@ class StepsCheck {
   void run() {
     for (std::uint32_t i = 0; i < plan_.steps.size(); ++i) {
       const PlanStep& step = plan_.steps[i];
+      if (step.kind == StepKind::wait) {
+        check_wait(i, step);
+        continue;
+      }
       if (step.kind == StepKind::repeat || step.kind == StepKind::join) {
         check_end(i, step);
         continue;
@@ -173,6 +178,15 @@ class StepsCheck {
       open_.pop_back();
     }
     open_.push_back(branch);
+  }
+
+  /// Checks a wait as far as it doesn't concern its collective, which verify_waits() does.
+  void check_wait(std::uint32_t i, const PlanStep& step) const {
+    if (step.count != 0 || step.first >= program_.num_ops()) {
+      refuse("step {} waits for {} ops from op {}, but the program has {} ops; expected count 0", i,
+             step.count, step.first, program_.num_ops());
+    }
+    if (!open_.empty()) refuse("step {} waits in a loop or a branch", i);
   }
 
   /// Checks a repeat or a join.
@@ -371,6 +385,7 @@ void verify_steps(const Plan& plan, const Mesh& mesh) {
       refuse("step {} has tile buffers, but isn't a loop", tile.step);
     }
   }
+  verify_waits(plan, mesh);
   verify_updates(plan, mesh);
 }
 

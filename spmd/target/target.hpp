@@ -73,6 +73,10 @@ struct Target {
   /// (shared.hpp). Optimizer state of at least this size is sharded. For fewer bytes, copying costs
   /// less than the barrier at the end. kNever: chips can't address each other's memory.
   std::int64_t shared_bytes_min;
+  /// A collective between hosts goes on beside the steps up to its first reader if their work, the
+  /// bytes that they read and write plus their flops, is at least this. For less work, the start of
+  /// another thread costs more than it gains. kNever: the chip waits for each collective at once.
+  std::int64_t overlap_work_min;
   /// Says whether the host can address the chip's memory (Engine::host_address()).
   bool has_host_address;
   /// Says whether the chip's memory survives the process that drives the chip. Otherwise a job

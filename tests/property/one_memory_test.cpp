@@ -1,6 +1,6 @@
 // Tests that plans for several hosts give the same bits on chips that share one memory as on hosts
-// that are connected by wires, and the same bits in every run. WEFT_TEST_SEED=<seed> runs one
-// case again.
+// that are connected by wires, and the same bits in every run, with and without collectives
+// between hosts that go on while chips compute. WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
+#include "spmd/plan/overlap.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/property/seeds.hpp"
 #include "tests/support/engine_mesh.hpp"
@@ -17,6 +18,7 @@
 #include "tests/support/target.hpp"
 #include "tests/support/wire_book.hpp"
 #include "transport/network/network_tier.hpp"
+#include "transport/network/overlapped_tier.hpp"
 
 namespace weft::one_memory_test {
 namespace {
@@ -54,12 +56,26 @@ std::vector<Elements> any_inputs(const Program& program, Random& random) {
   return inputs;
 }
 
-/// Runs the plan twice in one memory and once on hosts with wires between them.
+/// Runs the plan twice in one memory, and on hosts with wires between them: on a thread for each
+/// chip, on one thread for all, and on chips that wait for each collective at its start.
 struct Runs {
   EngineMesh::Outputs in_one_memory;
   EngineMesh::Outputs again;
   EngineMesh::Outputs on_hosts;
+  EngineMesh::Outputs on_hosts_by_turns;
+  EngineMesh::Outputs waiting_at_starts;
 };
+
+EngineMesh hosts_of(const Mesh& mesh, const WireGrid& wires, bool overlaps) {
+  return EngineMesh(
+      mesh, {.network = [&wires, overlaps](JobMemory& memory, const Mesh& of, int position,
+                                           WaitPolicy policy) -> std::unique_ptr<CollectiveTier> {
+        auto tier = std::make_unique<NetworkTier>(
+            memory, of, position, wires.of(of.device_at(position)), Recorder(), policy);
+        if (!overlaps) return tier;
+        return std::make_unique<OverlappedTier>(std::move(tier), Recorder());
+      }});
+}
 
 Runs run(const Plan& plan, const Mesh& mesh, std::span<const Elements> inputs) {
   Runs runs;
@@ -68,17 +84,21 @@ Runs run(const Plan& plan, const Mesh& mesh, std::span<const Elements> inputs) {
   runs.in_one_memory = one.run(loaded, inputs, Schedule::thread_per_chip);
   runs.again = one.run(loaded, inputs, Schedule::one_thread);
   const WireGrid wires(mesh.size());
-  EngineMesh hosts(
-      mesh, {.network = [&](JobMemory& memory, const Mesh& of, int position, WaitPolicy policy) {
-        return std::make_unique<NetworkTier>(memory, of, position, wires.of(of.device_at(position)),
-                                             Recorder(), policy);
-      }});
-  runs.on_hosts = hosts.run(plan, inputs, Schedule::thread_per_chip);
+  {
+    EngineMesh hosts = hosts_of(mesh, wires, true);
+    const auto on_hosts = hosts.load(plan);
+    runs.on_hosts = hosts.run(on_hosts, inputs, Schedule::thread_per_chip);
+    runs.on_hosts_by_turns = hosts.run(on_hosts, inputs, Schedule::one_thread);
+  }
+  runs.waiting_at_starts =
+      hosts_of(mesh, wires, false).run(plan, inputs, Schedule::thread_per_chip);
   return runs;
 }
 
 TEST(OneMemory, GivesTheInterpretersBitsAndThoseOfHosts) {
-  for (const std::uint64_t seed : testing::seeds(400)) {
+  std::size_t flight_count = 0;
+  const std::vector<std::uint64_t> seeds = testing::seeds(400);
+  for (const std::uint64_t seed : seeds) {
     Random random(seed);
     const Mesh mesh = any_hosts(random);
     const Program program = seed % 4 == 0   ? testing::random_training(mesh, random)
@@ -86,12 +106,24 @@ TEST(OneMemory, GivesTheInterpretersBitsAndThoseOfHosts) {
                             : seed % 4 == 2 ? testing::random_program_of_narrow(mesh, random)
                                             : testing::random_program_of_shards(mesh, random);
     SCOPED_TRACE(fmt::format("seed {}, mesh {}{}", seed, mesh.to_string(), hosts_text(mesh)));
-    const Target target =
-        testing::cpu_target_with({.shared_bytes_min = random.one_in(2) ? 0 : 65536});
-    const Plan plan = compile(program, mesh, target);
-    const Runs runs = run(plan, mesh, any_inputs(program, random));
+    const std::int64_t shared_bytes_min = random.one_in(2) ? 0 : 65536;
+    const Plan plan = compile(
+        program, mesh,
+        testing::cpu_target_with({.shared_bytes_min = shared_bytes_min, .overlap_work_min = 0}));
+    flight_count += flights(plan.steps).size();
+    const std::vector<Elements> inputs_of_seed = any_inputs(program, random);
+    const Runs runs = run(plan, mesh, inputs_of_seed);
     ASSERT_EQ(runs.again, runs.in_one_memory) << to_text(program, mesh);
     ASSERT_EQ(runs.on_hosts, runs.in_one_memory) << to_text(program, mesh);
+    ASSERT_EQ(runs.on_hosts_by_turns, runs.in_one_memory) << to_text(program, mesh);
+    ASSERT_EQ(runs.waiting_at_starts, runs.in_one_memory) << to_text(program, mesh);
+    const Plan waiting = compile(program, mesh,
+                                 testing::cpu_target_with({.shared_bytes_min = shared_bytes_min,
+                                                           .overlap_work_min = Target::kNever}));
+    ASSERT_TRUE(flights(waiting.steps).empty());
+    ASSERT_EQ(EngineMesh(mesh).run(waiting, inputs_of_seed, Schedule::thread_per_chip),
+              runs.in_one_memory)
+        << to_text(program, mesh);
     if (seed % 4 == 0) continue;  // training isn't exact on integers
     // Sums of small integers are exact in f64, also in large programs.
     const std::vector<Elements> integers = testing::small_integers(program, random);
@@ -100,6 +132,7 @@ TEST(OneMemory, GivesTheInterpretersBitsAndThoseOfHosts) {
         simulate(plan.program, mesh, plan.input_types, plan.output_types, integers);
     ASSERT_EQ(simulated, expected) << to_text(program, mesh);
   }
+  EXPECT_GE(flight_count, seeds.size() / 8);
 }
 
 /// Adds a row for each chip: the chips of a host in order, in f32, and then the hosts.

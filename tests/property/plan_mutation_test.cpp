@@ -60,7 +60,7 @@ void damage(Plan& plan, Random& random) {
       plan.steps.insert(step_at(), again);
       break;
     }
-    case 4: step_at()->kind = static_cast<StepKind>(random.below(10)); break;
+    case 4: step_at()->kind = static_cast<StepKind>(random.below(11)); break;
     case 5: {
       const auto step = step_at();
       step->count += random.one_in(2) ? 1 : ~0U;

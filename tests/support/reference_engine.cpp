@@ -396,7 +396,8 @@ class ReferenceEngine final : public Engine {
           compute(step.first);
           if (value(program().result(step.first))[0] == 0) skip(step);
           break;
-        case StepKind::join: break;
+        case StepKind::join:
+        case StepKind::wait: break;  // its collective was carried out whole at its own step
         case StepKind::begin: begin(step); break;
         case StepKind::repeat: repeat(step); break;
         case StepKind::collective:

@@ -11,11 +11,13 @@ namespace weft::testing {
 struct Thresholds {
   std::int64_t shared_bytes_min = kCpuTarget.shared_bytes_min;
   std::int64_t recomputed_bytes_min = kCpuTarget.recomputed_bytes_min;
+  std::int64_t overlap_work_min = kCpuTarget.overlap_work_min;
 };
 inline Target cpu_target_with(const Thresholds& thresholds) {
   Target target = kCpuTarget;
   target.shared_bytes_min = thresholds.shared_bytes_min;
   target.recomputed_bytes_min = thresholds.recomputed_bytes_min;
+  target.overlap_work_min = thresholds.overlap_work_min;
   return target;
 }
 
@@ -38,6 +40,7 @@ inline constexpr Target kContraryTarget{
     .recomputed_bytes_min = Target::kNever,
     .features_last = false,
     .shared_bytes_min = Target::kNever,
+    .overlap_work_min = Target::kNever,
     .has_host_address = false,
     .keeps_memory = false,
 };

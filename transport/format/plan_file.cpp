@@ -15,7 +15,7 @@ using flatbuffers::Offset;
 
 static_assert(static_cast<int>(fb::InputKind::MAX) == static_cast<int>(InputKind::buffer));
 static_assert(static_cast<int>(fb::Place::MAX) == static_cast<int>(Place::part));
-static_assert(static_cast<int>(fb::StepKind::MAX) == static_cast<int>(StepKind::join));
+static_assert(static_cast<int>(fb::StepKind::MAX) == static_cast<int>(StepKind::wait));
 
 Offset<fb::Input> write_input(FlatBufferBuilder& builder, const ProgramInput& input,
                               const TensorType& global) {

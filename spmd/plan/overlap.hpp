@@ -1,0 +1,43 @@
+#pragma once
+/// Overlap: collectives between hosts that go on while the chip runs the plan's next steps.
+///
+/// Such a collective begins at its step and ends at a step `wait`, which stands before the first
+/// step that reads a result of it. In between, its operands and results keep their memory. The
+/// waits have the order of the collectives, so all chips begin and end them in one order. Loops and
+/// branches of the program contain neither.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "spmd/plan/plan.hpp"
+
+namespace weft {
+
+/// Returns the program with readers of collectives between hosts delayed, so that these collectives
+/// have time; nothing if there is nothing to delay. Delayed ops stand at the end, in the order of
+/// the collectives for which they wait. An op is delayed if it depends on such a collective, and
+/// neither it nor any op that depends on it works much. So the updates of an optimizer are delayed,
+/// but no layer is. Elementwise ops that only delayed ops read are delayed with them, since they
+/// run in one loop.
+std::optional<Program> delay_readers(const Program& chip_program, const Mesh& mesh);
+
+/// Inserts the waits of collectives between hosts. A collective gets a wait if the steps up to its
+/// first reader have enough work (Target::overlap_work_min). A permute never gets one.
+void place_waits(Plan& plan, const Mesh& mesh, const Target& target);
+
+/// A collective with a wait: the indices of both steps.
+struct Flight {
+  std::size_t start = 0;
+  std::size_t wait = 0;
+};
+/// Returns the collectives that have waits, in the order of the waits. Leaves out waits whose
+/// collective isn't before them.
+std::vector<Flight> flights(std::span<const PlanStep> steps);
+
+/// Throws corrupt, with the step, unless each wait is that of an earlier collective between hosts,
+/// all have one order, and no step reads a result before the wait.
+void verify_waits(const Plan& plan, const Mesh& mesh);
+
+}  // namespace weft
