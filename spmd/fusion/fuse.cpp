@@ -24,11 +24,17 @@ bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
 
 }  // namespace
 
-std::vector<FusedLoop> fused_loops(const Program& program, const Target& target) {
+std::vector<FusedLoop> fused_loops(const Program& program, const Target& target,
+                                   std::span<const OpId> borders) {
   std::vector<FusedLoop> loops;
   if (target.tile_elements == 0) return loops;
   bool is_open = false;  // whether the last loop can take more ops
+  auto border = borders.begin();
   for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (border != borders.end() && *border == op) {
+      is_open = false;
+      ++border;
+    }
     if (is_elementwise(program.kind(op))) {
       if (!is_open || num_elements(program, loops.back().first) != num_elements(program, op)) {
         loops.push_back({.first = op});
@@ -42,12 +48,13 @@ std::vector<FusedLoop> fused_loops(const Program& program, const Target& target)
   return loops;
 }
 
-std::vector<bool> tiled_values(const Program& program, const Target& target) {
+std::vector<bool> tiled_values(const Program& program, const Target& target,
+                               std::span<const OpId> borders) {
   std::vector<bool> tiled(program.num_values(), false);
   if (target.tile_elements == 0) return tiled;
   // For each elementwise op, this is the first op of its loop.
   std::vector<OpId> loop_of(program.num_ops(), kNoId);
-  for (const auto [first, count] : fused_loops(program, target)) {
+  for (const auto [first, count] : fused_loops(program, target, borders)) {
     for (OpId op = first; op < first + count; ++op) {
       if (is_elementwise(program.kind(op))) loop_of[op] = first;
     }

@@ -2,6 +2,7 @@
 /// Finds the elementwise ops of a plan that run in one loop, in one pass over memory.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "spmd/program/program.hpp"
@@ -20,14 +21,17 @@ struct FusedLoop {
 };
 
 /// Returns all elementwise ops of the program, in the longest loops that the order of ops allows.
-/// Returns no loops if the target has none.
-std::vector<FusedLoop> fused_loops(const Program& chip_program, const Target& target);
+/// No loop goes on across one of `borders`, ascending ops before which a loop ends. Returns no
+/// loops if the target has none.
+std::vector<FusedLoop> fused_loops(const Program& chip_program, const Target& target,
+                                   std::span<const OpId> borders = {});
 
 /// Returns for each value whether it needs no place in memory. Such a value is no output of the
 /// program, and is one of these: an elementwise op's result that only its own loop reads; a fill,
 /// spread or view that only loops read; a view that other ops read in place. If the target has no
 /// loops, all values need a place.
-std::vector<bool> tiled_values(const Program& chip_program, const Target& target);
+std::vector<bool> tiled_values(const Program& chip_program, const Target& target,
+                               std::span<const OpId> borders = {});
 
 /// Assigns the `tiled` values of each loop to buffers of one tile each, numbered from 0.
 class TileBuffers {

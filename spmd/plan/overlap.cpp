@@ -8,10 +8,15 @@
 #include "spmd/control/loops.hpp"
 #include "spmd/fusion/spread.hpp"
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/bucket.hpp"
 #include "spmd/plan/step_cost.hpp"
 
 namespace weft {
 namespace {
+
+bool may_overlap(const Mesh& mesh, const Target& target) {
+  return mesh.dcn_atoms() != 0 && target.overlap_work_min != Target::kNever;
+}
 
 bool is_between_hosts(const Program& program, OpId op, const Mesh& mesh) {
   return is_collective(program.kind(op)) && tier_of(meeting_atoms(program, op), mesh) == Tier::dcn;
@@ -37,19 +42,27 @@ class Delaying {
         depends_(program.num_values(), false),
         is_delayed_(program.num_ops(), false),
         number_of_(program.num_values(), 0),
-        key_(program.num_ops(), 0) {}
-
-  std::optional<Program> run() {
+        key_(program.num_ops(), 0) {
     find_dependent();
     find_delayed();
     number_collectives();
-    std::vector<OpId> delayed;
     for (OpId op = 0; op < program_.num_ops(); ++op) {
-      if (is_delayed_[op]) delayed.push_back(op);
+      if (is_delayed_[op]) delayed_.push_back(op);
     }
-    if (delayed.empty()) return {};
-    std::ranges::stable_sort(delayed, {}, [&](OpId op) { return key_[op]; });
-    return in_order(delayed);
+  }
+
+  std::optional<Program> run() {
+    if (delayed_.empty()) return {};
+    std::ranges::stable_sort(delayed_, {}, [&](OpId op) { return key_[op]; });
+    return in_order(delayed_);
+  }
+
+  std::vector<OpId> groups() const {
+    std::vector<OpId> first;
+    for (std::size_t i = 0; i < delayed_.size(); ++i) {
+      if (i == 0 || key_[delayed_[i]] != key_[delayed_[i - 1]]) first.push_back(delayed_[i]);
+    }
+    return first;
   }
 
  private:
@@ -83,11 +96,15 @@ class Delaying {
     }
   }
 
-  /// Numbers the collectives between hosts in the order in which they begin. The key of a delayed
+  /// Numbers the buckets of collectives between hosts in the order in which they begin. The key of a delayed
   /// op is the last number of those on which it depends. An op that depends on none has the least
   /// key of its readers, so that it stays with them.
   void number_collectives() {
     std::uint32_t count = 0;
+    std::vector<bool> joins(program_.num_ops(), false);  // the bucket of the op before it
+    for (const Bucket& bucket : buckets(program_)) {
+      for (OpId op = bucket.first + 1; op < bucket.first + bucket.count; ++op) joins[op] = true;
+    }
     for (const bool is_delayed : {false, true}) {
       for (OpId op = 0; op < program_.num_ops(); ++op) {
         if (is_delayed_[op] != is_delayed) continue;
@@ -95,7 +112,8 @@ class Delaying {
           key_[op] = std::max(key_[op], number_of_[operand]);
         }
         const bool is_numbered = is_between_hosts(program_, op, mesh_);
-        number_of_[program_.result(op)] = is_numbered ? ++count : key_[op];
+        if (is_numbered && !joins[op]) ++count;
+        number_of_[program_.result(op)] = is_numbered ? count : key_[op];
       }
     }
     std::vector<std::uint32_t> least(program_.num_values(), count);
@@ -139,6 +157,7 @@ class Delaying {
   std::vector<bool> is_delayed_;          // by op
   std::vector<std::uint32_t> number_of_;  // by value: the last collective on which it depends
   std::vector<std::uint32_t> key_;        // by op
+  std::vector<OpId> delayed_;
 };
 
 /// Follows the steps of a plan, and finds which of them read the results of collectives.
@@ -210,13 +229,20 @@ template <typename... Args>
 
 }  // namespace
 
-std::optional<Program> delay_readers(const Program& chip_program, const Mesh& mesh) {
-  if (mesh.dcn_atoms() == 0) return {};
+std::optional<Program> delay_readers(const Program& chip_program, const Mesh& mesh,
+                                     const Target& target) {
+  if (!may_overlap(mesh, target)) return {};
   return Delaying(chip_program, mesh).run();
 }
 
+std::vector<OpId> delayed_groups(const Program& chip_program, const Mesh& mesh,
+                                 const Target& target) {
+  if (!may_overlap(mesh, target)) return {};
+  return Delaying(chip_program, mesh).groups();
+}
+
 void place_waits(Plan& plan, const Mesh& mesh, const Target& target) {
-  if (mesh.dcn_atoms() == 0 || target.overlap_work_min == Target::kNever) return;
+  if (!may_overlap(mesh, target)) return;
   const StepsWalk walk(plan);
   const std::vector<std::size_t> readers = walk.first_readers();
   std::vector<std::int64_t> work{0};  // by step: the work of all steps before it

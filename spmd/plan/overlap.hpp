@@ -21,7 +21,12 @@ namespace weft {
 /// neither it nor any op that depends on it works much. So the updates of an optimizer are delayed,
 /// but no layer is. Elementwise ops that only delayed ops read are delayed with them, since they
 /// run in one loop.
-std::optional<Program> delay_readers(const Program& chip_program, const Mesh& mesh);
+std::optional<Program> delay_readers(const Program& chip_program, const Mesh& mesh,
+                                     const Target& target);
+/// Returns the first op of each group of delayed ops that waits for another collective than the
+/// group before it. A loop that went on there would wait for both collectives.
+std::vector<OpId> delayed_groups(const Program& chip_program, const Mesh& mesh,
+                                 const Target& target);
 
 /// Inserts the waits of collectives between hosts. A collective gets a wait if the steps up to its
 /// first reader have enough work (Target::overlap_work_min). A permute never gets one.

@@ -197,17 +197,16 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
                const Target& target) {
   Plan plan;
   Program copied = CopyInsertion(chip_program).run();
-  if (target.overlap_work_min != Target::kNever) {
-    if (auto delayed = delay_readers(copied, mesh)) copied = *std::move(delayed);
-  }
+  if (auto delayed = delay_readers(copied, mesh, target)) copied = *std::move(delayed);
   plan.program = fill_buckets(copied);
+  const std::vector<OpId> borders = delayed_groups(plan.program, mesh, target);
   plan.input_types.assign(input_types.begin(), input_types.end());
   plan.output_types.assign(output_types.begin(), output_types.end());
   plan.mesh_shape = mesh.shape();
   plan.axis_names = mesh.axis_names();
   plan.dcn_shape = dcn_shape(mesh);
   plan.slots.resize(plan.program.num_values());
-  const std::vector<bool> tiled = tiled_values(plan.program, target);
+  const std::vector<bool> tiled = tiled_values(plan.program, target, borders);
   for (ValueId value = 0; value < tiled.size(); ++value) {
     if (tiled[value]) plan.slots[value].place = Place::tile;
   }
@@ -217,8 +216,8 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
   for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
     plan.slots[plan.program.outputs[i].value] = {Place::output, i};
   }
-  share_values(plan, mesh, target);
-  schedule(plan, mesh, target);
+  share_values(plan, mesh, target, borders);
+  schedule(plan, mesh, target, borders);
   place_waits(plan, mesh, target);
   place_values(plan);
   return plan;

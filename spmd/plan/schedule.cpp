@@ -24,9 +24,9 @@ class Scheduling {
         tiled_(places_of_tiles(plan)),
         tile_buffers_(plan.program, tiled_) {}
 
-  void run(const Mesh& mesh, const Target& target) {
+  void run(const Mesh& mesh, const Target& target, std::span<const OpId> borders) {
     const std::vector<Bucket> all_reduces = buckets(program_);
-    const std::vector<FusedLoop> loops = fused_loops(program_, target);
+    const std::vector<FusedLoop> loops = fused_loops(program_, target, borders);
     const Loops ranges(program_);
     auto bucket = all_reduces.begin();
     auto loop = loops.begin();
@@ -213,8 +213,8 @@ std::string steps_text(const Plan& plan) {
   return text;
 }
 
-void schedule(Plan& plan, const Mesh& mesh, const Target& target) {
-  Scheduling(plan).run(mesh, target);
+void schedule(Plan& plan, const Mesh& mesh, const Target& target, std::span<const OpId> borders) {
+  Scheduling(plan).run(mesh, target, borders);
   plan.donated = donated_updates(plan.program, plan.steps);
 }
 

@@ -31,10 +31,11 @@ bool is_read_by_one_loop(const Program& program, std::span<const FusedLoop> loop
 
 }  // namespace
 
-void share_values(Plan& plan, const Mesh& mesh, const Target& target) {
+void share_values(Plan& plan, const Mesh& mesh, const Target& target,
+                  std::span<const OpId> borders) {
   const Program& program = plan.program;
   const Loops loops(program);
-  const std::vector<FusedLoop> fused = fused_loops(program, target);
+  const std::vector<FusedLoop> fused = fused_loops(program, target, borders);
   const auto is_large_on_host = [&](OpId op, ValueId whole) {
     return program.type(whole).bytes() >= target.shared_bytes_min &&
            tier_of(meeting_atoms(program, op), mesh) == Tier::ici;

@@ -2,6 +2,7 @@
 /// Chooses data that the chips of a host share: gathered values that are stored once, and operands
 /// of reduce_scatters that other chips read in place.
 
+#include <span>
 #include <vector>
 
 #include "spmd/plan/plan.hpp"
@@ -11,8 +12,9 @@ namespace weft {
 /// Chooses which temporaries of `plan` the chips share. The result of a large all_gather within a
 /// host becomes shared, unless another collective reads it; its operand becomes a part of it if
 /// possible. The result of a large reduce_scatter within a host becomes a tile if loops may add it
-/// and only one loop reads it.
-void share_values(Plan& plan, const Mesh& mesh, const Target& target);
+/// and only one loop reads it. No loop goes on across one of `borders` (fuse.hpp).
+void share_values(Plan& plan, const Mesh& mesh, const Target& target,
+                  std::span<const OpId> borders = {});
 
 /// Returns whether the op that makes the operand of an all_gather may write it straight to its part
 /// of the shared result. The part must be a range of whole cache lines, and nothing else may read

@@ -115,11 +115,14 @@ void leave_loop(JobMemory& memory, const Mesh& mesh, std::span<const int> positi
   }
 }
 
+void Communicator::require_ended(const PreparedCall& next) const {
+  if (current_.call == nullptr) return;
+  fail(Errc::invalid_argument, "chip {} can't start {} before {} has ended", chip_, next.label_,
+       to_string(current_, *mesh_));
+}
+
 void Communicator::start(const PreparedCall& call) {
-  if (current_.call != nullptr) {
-    fail(Errc::invalid_argument, "chip {} can't start {} before {} has ended", chip_, call.label_,
-         to_string(current_, *mesh_));
-  }
+  require_ended(call);
   current_.call = &call;
   current_.signature = signature_of(++current_.number, call.digest_);
   call.tier_->start(current_, *call.tier_call_);
@@ -167,7 +170,7 @@ void Communicator::wait() {
 }
 
 bool Communicator::begin(const PreparedCall& call) {
-  WEFT_CHECK(current_.call == nullptr, current_.number);
+  require_ended(call);
   const std::uint64_t number = current_.number + 1;
   const StartedCall& started = begun_.emplace_back(StartedCall{
       .call = &call,

@@ -79,6 +79,7 @@ class Communicator {
 
  private:
   CollectiveTier& tier_for(const CollectiveCall& call) const;
+  void require_ended(const PreparedCall& next) const;
   void record(const PreparedCall& call);
   void note_enter(const StartedCall& started) const;
   void note_leave(const StartedCall& ended) const;

@@ -1,0 +1,190 @@
+#include "spmd/plan/overlap.hpp"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/row.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/target.hpp"
+
+namespace weft::overlap_test {
+namespace {
+
+using testing::expect_error;
+
+/// A chip's program with three layers, whose gradients are matrix products of 1 MiB. Right after
+/// each gradient, its sum and the update of a parameter follow.
+class OverlapTest : public ::testing::Test {
+ protected:
+  OverlapTest() {
+    for (const char* name : {"w0", "w1", "w2"}) {
+      parameters_.push_back(
+          program_.add_input(kMatrix, InputKind::param, name, Sharding::closed()));
+    }
+  }
+  ValueId product(ValueId a, ValueId b) { return b_.dot_general(a, b, {{}, {}, {1}, {0}}); }
+  ValueId sum(ValueId x, const Mesh& mesh) {
+    return b_.all_reduce(mesh, x, mesh.axis_atoms(0), ReduceKind::add);
+  }
+  /// With `decays`, an update has two ops, of which the first one needs no sum.
+  void train(const Mesh& mesh, bool decays = false) {
+    ValueId gradient = parameters_[0];
+    for (std::size_t layer = parameters_.size(); layer-- > 0;) {
+      gradient = product(gradient, parameters_[layer]);
+      ValueId weight = parameters_[layer];
+      if (decays) weight = b_.binary(OpKind::multiply, weight, weight);
+      const ValueId update = b_.binary(OpKind::subtract, weight, sum(gradient, mesh));
+      program_.add_output(update, program_.inputs[layer].name, Sharding::closed(),
+                          static_cast<std::int32_t>(layer));
+    }
+  }
+  Plan plan(const Mesh& mesh, const testing::Thresholds& thresholds = {}) const {
+    std::vector<TensorType> inputs;
+    std::vector<TensorType> outputs;
+    for (const ProgramInput& input : program_.inputs) inputs.push_back(program_.type(input.value));
+    for (const ProgramOutput& output : program_.outputs) {
+      outputs.push_back(program_.type(output.value));
+    }
+    Plan plan = make_plan(program_, mesh, inputs, outputs, testing::cpu_target_with(thresholds));
+    verify(plan, mesh);
+    return plan;
+  }
+  static std::string kinds(const Plan& plan) {
+    std::string kinds;
+    for (const PlanStep& step : plan.steps) {
+      if (!kinds.empty()) kinds += ' ';
+      kinds += to_string(step.kind);
+    }
+    return kinds;
+  }
+  /// Expects that verify() refuses the plan after `edit`.
+  void refuses(std::initializer_list<std::string_view> words,
+               const std::function<void(Plan&)>& edit) const {
+    Plan spoilt = plan(kHosts);
+    edit(spoilt);
+    expect_error(Errc::corrupt, words, [&] { verify(spoilt, kHosts); });
+  }
+
+  static inline const TensorType kMatrix{DType::f32, {512, 512}};
+  static inline const Mesh kHosts = HybridMesh{{1}, {2}, {"data"}}.mesh();
+  Program program_;
+  Builder b_{program_};
+  std::vector<ValueId> parameters_;
+};
+
+TEST_F(OverlapTest, SumsOfGradientsGoOnDuringTheBackwardPass) {
+  train(kHosts);
+  EXPECT_EQ(kinds(plan(kHosts)),
+            "compute collective compute collective compute collective wait update_wait loop wait "
+            "loop wait loop");
+}
+
+TEST_F(OverlapTest, AnUpdateStaysOneLoop) {
+  train(kHosts, true);
+  const Plan plan = this->plan(kHosts);
+  for (const PlanStep& step : plan.steps) {
+    EXPECT_EQ(step.count, step.kind == StepKind::loop ? 2U : std::min(step.count, 1U));
+  }
+}
+
+TEST_F(OverlapTest, OneHostWaitsAtOnce) {
+  const Mesh mesh({2}, {"data"});
+  train(mesh);
+  const Plan waiting = plan(mesh, {.overlap_work_min = Target::kNever});
+  const Plan plan = this->plan(mesh, {.overlap_work_min = 0});
+  EXPECT_EQ(plan.steps, waiting.steps);
+  EXPECT_EQ(plan.program.op_kinds, waiting.program.op_kinds);
+  EXPECT_EQ(kinds(plan).find("compute collective update_wait loop"), 0U) << kinds(plan);
+}
+
+TEST_F(OverlapTest, ALayerDoesntWaitForTheNextOne) {
+  const ValueId activation = sum(product(parameters_[0], parameters_[1]), kHosts);
+  program_.add_output(product(activation, parameters_[2]), "y", Sharding::closed());
+  EXPECT_EQ(kinds(plan(kHosts)), "compute collective compute");
+}
+
+TEST_F(OverlapTest, LittleWorkIsntWorthAnotherThread) {
+  train(kHosts);
+  EXPECT_EQ(flights(plan(kHosts).steps).size(), 3U);
+  EXPECT_TRUE(flights(plan(kHosts, {.overlap_work_min = 1 << 30}).steps).empty());
+  EXPECT_TRUE(flights(plan(kHosts, {.overlap_work_min = Target::kNever}).steps).empty());
+}
+
+TEST_F(OverlapTest, ALoopOfTheProgramMayLieInBetween) {
+  const ValueId total = sum(product(parameters_[0], parameters_[1]), kHosts);
+  const ValueId loop = b_.loop(3, false);
+  const ValueId carry = b_.border(OpKind::carry, {loop, parameters_[2]});
+  const ValueId body = product(carry, parameters_[0]);
+  const ValueId next = b_.border(OpKind::next, {loop, carry, body});
+  program_.add_output(b_.binary(OpKind::add, next, total), "y", Sharding::closed());
+  EXPECT_EQ(kinds(plan(kHosts)), "compute collective begin compute compute repeat wait loop");
+}
+
+TEST_F(OverlapTest, NothingGoesOnInALoopOfTheProgram) {
+  const ValueId loop = b_.loop(3, false);
+  const ValueId carry = b_.border(OpKind::carry, {loop, parameters_[2]});
+  const ValueId total = sum(carry, kHosts);
+  const ValueId value = product(carry, parameters_[0]);
+  const ValueId both = b_.binary(OpKind::add, value, total);
+  const ValueId next = b_.border(OpKind::next, {loop, carry, both});
+  program_.add_output(b_.binary(OpKind::add, next, next), "y", Sharding::closed());
+  EXPECT_TRUE(flights(plan(kHosts, {.overlap_work_min = 0}).steps).empty());
+}
+
+TEST_F(OverlapTest, MemoryOfWhatGoesOnIsntUsedAgain) {
+  train(kHosts);
+  const Plan right = plan(kHosts);
+  const Flight flight = flights(right.steps).front();
+  const PlanStep& collective = right.steps[flight.start];
+  const ValueId later = right.program.result(right.steps[flight.start + 1].first);
+  for (const ValueId value :
+       {right.program.op_operands(collective.first)[0], right.program.result(collective.first)}) {
+    const std::string names[] = {fmt::format("%{}", value), fmt::format("%{}", later)};
+    refuses({names[0], names[1], "memory overlaps"},
+            [&](Plan& plan) { plan.slots[later] = plan.slots[value]; });
+  }
+}
+
+TEST_F(OverlapTest, RefusesWaitsThatAreWrong) {
+  train(kHosts);
+  const auto wait_at = [](Plan& plan, std::size_t number) {
+    return plan.steps.begin() + static_cast<std::ptrdiff_t>(flights(plan.steps)[number].wait);
+  };
+  refuses({"waits for step 1, whose result step"}, [&](Plan& plan) {
+    const PlanStep wait = *wait_at(plan, 0);
+    plan.steps.erase(wait_at(plan, 0));
+    const auto second = wait_at(plan, 0);
+    plan.steps.insert(second, wait);
+  });
+  refuses({"waits for step 1 after step 3; expected the order"}, [&](Plan& plan) {
+    const PlanStep second = *wait_at(plan, 1);
+    plan.steps.erase(wait_at(plan, 1));
+    plan.steps.insert(wait_at(plan, 0), second);
+  });
+  refuses({"waits for op", "which no collective before it runs"}, [&](Plan& plan) {
+    const PlanStep wait = *wait_at(plan, 0);
+    plan.steps.insert(plan.steps.begin(), wait);
+  });
+  refuses({"waits for step 1 after step 1"}, [&](Plan& plan) {
+    const PlanStep wait = *wait_at(plan, 0);
+    plan.steps.insert(wait_at(plan, 0), wait);
+  });
+  refuses({"waits for 1 ops"}, [&](Plan& plan) { wait_at(plan, 0)->count = 1; });
+}
+
+TEST_F(OverlapTest, RefusesAWaitForACollectiveOfAHost) {
+  const Mesh mesh = HybridMesh{{2, 1}, {1, 2}, {"model", "data"}}.mesh();
+  train(mesh);  // adds along "model"
+  Plan plan = this->plan(mesh);
+  const auto collective = std::ranges::find(plan.steps, StepKind::collective, &PlanStep::kind);
+  const OpId first = collective->first;
+  plan.steps.insert(collective + 1, {StepKind::wait, first, 0});
+  expect_error(Errc::corrupt, {"(all_reduce), which isn't a collective between hosts"},
+               [&] { verify(plan, mesh); });
+}
+
+}  // namespace
+}  // namespace weft::overlap_test
