@@ -33,18 +33,21 @@ bool works_little(const Program& program, OpId op, const Mesh& mesh) {
   return flops_of(program, op, mesh) <= elements;
 }
 
-/// Rebuilds a chip's program with the readers of collectives between hosts at its end.
-class Delaying {
+/// Moves makers of operands of collectives between hosts forward, and readers of the results to the
+/// end of a chip's program.
+class OverlapOrder {
  public:
-  Delaying(const Program& program, const Mesh& mesh)
+  OverlapOrder(const Program& program, const Mesh& mesh)
       : program_(program),
         mesh_(mesh),
         depends_(program.num_values(), false),
         is_delayed_(program.num_ops(), false),
+        is_feeding_(program.num_ops(), false),
         number_of_(program.num_values(), 0),
         key_(program.num_ops(), 0) {
     find_dependent();
     find_delayed();
+    find_feeding();
     number_collectives();
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       if (is_delayed_[op]) delayed_.push_back(op);
@@ -52,7 +55,7 @@ class Delaying {
   }
 
   std::optional<Program> run() {
-    if (delayed_.empty()) return {};
+    if (delayed_.empty() && std::ranges::find(is_feeding_, true) == is_feeding_.end()) return {};
     std::ranges::stable_sort(delayed_, {}, [&](OpId op) { return key_[op]; });
     return in_order(delayed_);
   }
@@ -77,8 +80,33 @@ class Delaying {
     }
   }
 
+  /// Finds the ops that can stand right behind the last maker of their operands: collectives
+  /// between hosts, and what only brings their operands. An all_reduce within the host stays where
+  /// it shares a bucket with others.
+  void find_feeding() {
+    std::vector<bool> is_read_by_feeding(program_.num_values(), false);
+    std::vector<bool> is_read_by_others(program_.num_values(), false);
+    for (OpId op = program_.num_ops(); op-- > 0;) {
+      const ValueId result = program_.result(op);
+      const bool may_move = !is_delayed_[op] && !reads_dependent(op) && loops_.of_op(op) == kNoId;
+      is_feeding_[op] = may_move && (is_between_hosts(program_, op, mesh_) ||
+                                     (is_read_by_feeding[result] && brings(op) &&
+                                      (moves_data(op) || !is_read_by_others[result])));
+      for (const ValueId operand : program_.op_operands(op)) {
+        (is_feeding_[op] ? is_read_by_feeding : is_read_by_others)[operand] = true;
+      }
+    }
+  }
+  bool brings(OpId op) const {
+    return program_.kind(op) != OpKind::all_reduce && works_little(program_, op, mesh_);
+  }
+  bool moves_data(OpId op) const {
+    const OpKind kind = program_.kind(op);
+    return is_collective(kind) || (!is_elementwise(kind) && !is_made_by_loops(program_, op) &&
+                                   flops_of(program_, op, mesh_) == 0);
+  }
+
   void find_delayed() {
-    const Loops loops(program_);
     std::vector<bool> is_read(program_.num_values(), false);
     std::vector<bool> is_read_early(program_.num_values(), false);
     for (OpId op = program_.num_ops(); op-- > 0;) {
@@ -88,7 +116,7 @@ class Delaying {
           reads_dependent(op)
               ? works_little(program_, op, mesh_)
               : is_read[result] && (is_elementwise(kind) || is_made_by_loops(program_, op));
-      is_delayed_[op] = may_wait && !is_read_early[result] && loops.of_op(op) == kNoId;
+      is_delayed_[op] = may_wait && !is_read_early[result] && loops_.of_op(op) == kNoId;
       for (const ValueId operand : program_.op_operands(op)) {
         is_read[operand] = true;
         if (!is_delayed_[op]) is_read_early[operand] = true;
@@ -126,6 +154,20 @@ class Delaying {
     }
   }
 
+  /// Returns for each value its feeding readers, the last one first.
+  std::vector<std::vector<OpId>> feeding_readers() const {
+    std::vector<std::vector<OpId>> readers(program_.num_values());
+    for (OpId op = program_.num_ops(); op-- > 0;) {
+      if (!is_feeding_[op]) continue;
+      for (const ValueId operand : program_.op_operands(op)) {
+        if (readers[operand].empty() || readers[operand].back() != op) {
+          readers[operand].push_back(op);
+        }
+      }
+    }
+    return readers;
+  }
+
   Program in_order(std::span<const OpId> delayed) const {
     Program result;
     std::vector<ValueId> value_of(program_.num_values(), kNoId);
@@ -141,8 +183,23 @@ class Delaying {
       value_of[value] = result.add_op(program_.kind(op), operands, program_.op_attrs(op),
                                       program_.type(value), program_.op_locs[op]);
     };
+    const auto is_ready = [&](OpId op) {
+      return std::ranges::none_of(program_.op_operands(op),
+                                  [&](ValueId operand) { return value_of[operand] == kNoId; });
+    };
+    const std::vector<std::vector<OpId>> feeding = feeding_readers();
+    std::vector<OpId> next;  // a stack
     for (OpId op = 0; op < program_.num_ops(); ++op) {
-      if (!is_delayed_[op]) add(op);
+      if (!is_delayed_[op] && value_of[program_.result(op)] == kNoId) next.push_back(op);
+      while (!next.empty()) {
+        const OpId now = next.back();
+        next.pop_back();
+        add(now);
+        if (loops_.of_op(now) != kNoId) continue;  // the loop may not have ended
+        for (const OpId reader : feeding[program_.result(now)]) {
+          if (is_ready(reader)) next.push_back(reader);
+        }
+      }
     }
     std::ranges::for_each(delayed, add);
     for (const ProgramOutput& output : program_.outputs) {
@@ -153,8 +210,10 @@ class Delaying {
 
   const Program& program_;
   const Mesh& mesh_;
+  const Loops loops_{program_};
   std::vector<bool> depends_;             // by value: on a collective between hosts
   std::vector<bool> is_delayed_;          // by op
+  std::vector<bool> is_feeding_;          // by op
   std::vector<std::uint32_t> number_of_;  // by value: the last collective on which it depends
   std::vector<std::uint32_t> key_;        // by op
   std::vector<OpId> delayed_;
@@ -229,16 +288,16 @@ template <typename... Args>
 
 }  // namespace
 
-std::optional<Program> delay_readers(const Program& chip_program, const Mesh& mesh,
-                                     const Target& target) {
+std::optional<Program> reorder_for_overlap(const Program& chip_program, const Mesh& mesh,
+                                           const Target& target) {
   if (!may_overlap(mesh, target)) return {};
-  return Delaying(chip_program, mesh).run();
+  return OverlapOrder(chip_program, mesh).run();
 }
 
 std::vector<OpId> delayed_groups(const Program& chip_program, const Mesh& mesh,
                                  const Target& target) {
   if (!may_overlap(mesh, target)) return {};
-  return Delaying(chip_program, mesh).groups();
+  return OverlapOrder(chip_program, mesh).groups();
 }
 
 void place_waits(Plan& plan, const Mesh& mesh, const Target& target) {

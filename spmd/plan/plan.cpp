@@ -197,7 +197,7 @@ Plan make_plan(const Program& chip_program, const Mesh& mesh,
                const Target& target) {
   Plan plan;
   Program copied = CopyInsertion(chip_program).run();
-  if (auto delayed = delay_readers(copied, mesh, target)) copied = *std::move(delayed);
+  if (auto ordered = reorder_for_overlap(copied, mesh, target)) copied = *std::move(ordered);
   plan.program = fill_buckets(copied);
   const std::vector<OpId> borders = delayed_groups(plan.program, mesh, target);
   plan.input_types.assign(input_types.begin(), input_types.end());

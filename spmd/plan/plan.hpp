@@ -110,8 +110,8 @@ Mesh mesh_of(const Plan& plan, std::vector<int> device_ids = {});
 /// hosts may be chips that share one memory. Throws mesh_mismatch if the meshes don't fit.
 Mesh mesh_on(const Plan& plan, const Mesh& chips);
 
-/// Inserts copies, drops optimization_barriers, delays readers of collectives between hosts
-/// (delay_readers), groups all_reduces (fill_buckets), divides the program into steps (schedule),
+/// Inserts copies, drops optimization_barriers, gives collectives between hosts time
+/// (reorder_for_overlap), groups all_reduces (fill_buckets), divides the program into steps (schedule),
 /// lets collectives between hosts go on beside them (place_waits), and places every value that is in memory (greedy by size, first
 /// fit among overlapping lifetimes, 64-byte aligned). A value, even a constant, lives from its op
 /// to the last op that reads it; some live longer (lifetime.hpp). An op's result and operands share

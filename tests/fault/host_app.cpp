@@ -1,13 +1,16 @@
 /// A job for tests over several hosts: each step adds to a counter without a collective, and some
-/// steps also reduce a value over all chips.
+/// steps also reduce a value over all chips. It may also add a large sum, which goes on between the
+/// hosts while the chips compute something else.
 
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,7 @@ struct Plan {
   std::uint64_t meets_every = 0;  ///< steps; 0: never
   bool shifts = false;            ///< each step shifts the parts of a value along the chips
   bool is_whole = false;          ///< each host has the whole state
+  bool adds = false;              ///< each step adds a large sum
   std::string once{};             ///< the file that says that the following has been done
   std::uint64_t acts_at = 0;      ///< the step at which it is done; 0: half of the steps
   int kills = -1;                 ///< the worker that kills itself
@@ -32,6 +36,40 @@ struct Plan {
 };
 Plan plan;  // main() sets it before fit(), in the workers too
 
+std::atomic<bool> dies_in_copy{false};  ///< the next copied() kills this process
+
+/// Returns x from an op that nothing moves. It kills the process if that is wanted.
+weft::Tensor copied(const weft::Tensor& x) {
+  const weft::CustomOp op{
+      .name = "copied", .sharding_rule = "i j -> i j", .kernel = [](const weft::CustomCall& call) {
+        if (dies_in_copy) ::kill(::getpid(), SIGKILL);
+        std::ranges::copy(call.operand<float>(0), call.result<float>().begin());
+      }};
+  return weft::custom_call(op, {x});
+}
+
+/// Adds the product of matrices of ones. The chips' parts of the product are added up while the
+/// chips copy another matrix.
+class LargeSum {
+ public:
+  explicit LargeSum(const weft::Mesh& mesh) { weft::mark_sharding(ones_, mesh, {{"data"}, {}}); }
+  void add() {
+    total_.assign(total_ + weft::matmul(weft::transpose(ones_, 0, 1), ones_));
+    other_.assign(copied(other_));
+  }
+  weft::Parameter& total() { return total_; }
+
+ private:
+  static constexpr std::int64_t kSide = 512;
+  static weft::Parameter filled(const char* name, float value, std::int64_t rows) {
+    const std::vector<float> values(static_cast<std::size_t>(rows * kSide), value);
+    return weft::make_parameter(name, values, {rows, kSide});
+  }
+  weft::Parameter total_ = filled("total", 0, kSide);
+  weft::Parameter other_ = filled("other", 0, kSide);
+  weft::Parameter ones_ = filled("ones", 1, 8);
+};
+
 void count(weft::TrainContext& ctx) {
   weft::Parameter counter = weft::make_parameter("counter", std::vector<float>{0}, {1});
   weft::Parameter sum = weft::make_parameter("sum", std::vector<float>(8, 0), {8});
@@ -39,6 +77,8 @@ void count(weft::TrainContext& ctx) {
   weft::Parameter shifted =
       weft::make_parameter("shifted", std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7}, {8});
   if (!plan.is_whole) weft::mark_sharding(shifted, *ctx.mesh(), {{"data"}});
+  std::optional<LargeSum> large;
+  if (plan.adds) large.emplace(*ctx.mesh());
   const auto shift =
       weft::shard_map([](const weft::Tensor& part) { return weft::ring_shift(part, {"data"}); },
                       *ctx.mesh(), weft::PartitionSpec{"data"}, weft::PartitionSpec{"data"});
@@ -48,12 +88,16 @@ void count(weft::TrainContext& ctx) {
     if (acts && ctx.step() == moment && ::access(plan.once.c_str(), F_OK) != 0) {
       std::ofstream(plan.once + (plan.waits >= 0 ? ".waits" : "")) << "now\n";
       while (plan.waits >= 0 && ::access(plan.once.c_str(), F_OK) != 0) ::sched_yield();
-      if (plan.kills >= 0) ::kill(::getpid(), SIGKILL);
-      if (plan.signals >= 0) {
+      if (plan.adds) {
+        dies_in_copy = true;
+      } else if (plan.kills >= 0) {
+        ::kill(::getpid(), SIGKILL);
+      } else if (plan.signals >= 0) {
         ::kill(::getppid(), plan.signal);
         for (;;) ::pause();  // the parent, or its end, ends this process
       }
     }
+    if (large) large->add();
     counter.assign(counter + 1);
     if (plan.shifts) shifted.assign(shift(shifted));
     if (plan.meets_every != 0 && ctx.step() % plan.meets_every == 0) {
@@ -64,6 +108,8 @@ void count(weft::TrainContext& ctx) {
   const weft::Tensor whole = weft::sum(sum);
   ctx.report({{"counter", counter.item()},
               {"sum", whole.item()},
+              {"least_total", large ? weft::amin(large->total()).item() : 0},
+              {"most_total", large ? weft::amax(large->total()).item() : 0},
               {"shifted", shifted.to_vector<float>()}});
 }
 
@@ -78,6 +124,7 @@ int main(int argc, char** argv) {
   app.add_option("--meets-every", plan.meets_every);
   app.add_flag("--shifts", plan.shifts);
   app.add_flag("--whole", plan.is_whole);
+  app.add_flag("--adds", plan.adds);
   app.add_option("--kills", plan.kills);
   app.add_option("--acts-at", plan.acts_at);
   app.add_option("--signals", plan.signals);

@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "data/files/file_bytes.hpp"
 #include "tests/support/slots.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "transport/format/plan_file.hpp"
 
 namespace weft::hosts_test {
 namespace {
@@ -37,8 +39,9 @@ void expect_both_refuse(AppProcess& trainer, AppProcess& other, const std::strin
   expect_says(other, text);
 }
 
-void expect_same_bits(const std::vector<std::string>& words, const std::string& mesh) {
-  const std::vector<std::string> variables{"WEFT_LAUNCH_MESH=" + mesh};
+void expect_same_bits(const std::vector<std::string>& words, const std::string& mesh,
+                      std::vector<std::string> variables = {}) {
+  variables.push_back("WEFT_LAUNCH_MESH=" + mesh);
   const Json alone = testing::in_one_memory(words, variables);
   testing::expect_same_training(Slots(words, variables).run(), alone);
 }
@@ -104,6 +107,43 @@ TEST(Hosts, ReduceAndShiftOverUcxAndLoseNoStepWithAWorker) {
   if (const std::string why = why_no_ucx(); !why.empty()) GTEST_SKIP() << why;
   expect_counts({"--wire", "ucx", "--meets-every", "1", "--shifts"});
   expect_counts({"--wire", "ucx", "--meets-every", "1", "--kills", "2"});
+}
+
+/// Returns the number of waits in the plans of a folder that end collectives between hosts.
+std::size_t waits_in(const std::string& folder) {
+  std::size_t waits = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".weftplan") continue;
+    const Plan plan = decode_plan(read_file_bytes(file.path(), kPlanBytesMax));
+    for (const PlanStep& step : plan.steps) waits += step.kind == StepKind::wait ? 1 : 0;
+  }
+  return waits;
+}
+
+TEST(Hosts, LoseNoStepWithAWorkerThatDiesWhileASumGoesOn) {
+  const testing::TemporaryFolder folder;
+  const std::string once = folder.path() + "/once";
+  std::vector<std::string> words{HOST_APP, "--workers", "4",      "--max-failures",
+                                 "2",      "--json",    "{json}", "--adds"};
+  for (const char* victim : {"3", "0"}) {
+    std::filesystem::remove(once);
+    std::vector<std::string> more = words;
+    more.insert(more.end(), {"--kills", victim, "--once", once, "--whole"});
+    const Json metrics = Slots(more, {"WEFT_DUMP_TO=" + folder.path()}).run();
+    EXPECT_TRUE(std::filesystem::exists(once)) << "nobody was killed";
+    EXPECT_EQ(metrics.at("counter"), 40);
+    EXPECT_EQ(metrics.at("most_total"), 40 * 8);
+    EXPECT_EQ(metrics.at("least_total"), 40 * 8);
+  }
+  EXPECT_GT(waits_in(folder.path()), 0U);
+}
+
+TEST(Hosts, TrainWithSumsThatGoOnWithTheBitsOfOneMemory) {
+  const testing::TemporaryFolder folder;
+  expect_same_bits({CHAR_GPT, "--workers", "2", "--chips", "1", "--steps", "3", "--layers", "2",
+                    "--size", "256", "--json", "{json}"},
+                   "data=2x1,model=1", {"WEFT_DUMP_TO=" + folder.path()});
+  EXPECT_GT(waits_in(folder.path()), 0U);
 }
 
 /// A job of two hosts with two workers each, in which worker 2 sends a signal to the agent of its

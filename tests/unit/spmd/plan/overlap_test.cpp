@@ -90,6 +90,32 @@ TEST_F(OverlapTest, AnUpdateStaysOneLoop) {
   }
 }
 
+/// On two hosts of two chips, gradients are first added up within each host. Two of the results
+/// fill a bucket, which begins before the last product.
+TEST_F(OverlapTest, WhatBringsAGradientStandsBehindIt) {
+  const Mesh mesh = HybridMesh{{2}, {2}, {"data"}}.mesh();
+  const AtomList hosts = mesh.list(mesh.dcn_atoms());
+  const AtomList chips = mesh.list(static_cast<AtomMask>(mesh.all_atoms() & ~mesh.dcn_atoms()));
+  const ValueId first = product(parameters_[0], parameters_[1]);
+  const ValueId second = product(first, parameters_[2]);
+  const ValueId third = product(second, parameters_[0]);
+  for (const ValueId gradient : {first, second}) {
+    const ValueId part = b_.reduce_scatter(mesh, gradient, chips, ReduceKind::add, 0);
+    const ValueId sum = b_.all_reduce(mesh, part, hosts, ReduceKind::add);
+    const ValueId total = b_.all_gather(mesh, sum, chips, 0);
+    program_.add_output(b_.binary(OpKind::add, total, total), "total", Sharding::closed());
+  }
+  program_.add_output(b_.binary(OpKind::add, third, third), "third", Sharding::closed());
+  const Plan plan = this->plan(mesh);
+  std::vector<std::string_view> ops;
+  for (const OpKind kind : plan.program.op_kinds) ops.push_back(to_string(kind));
+  EXPECT_EQ(ops,
+            (std::vector<std::string_view>{
+                "dot_general", "reduce_scatter", "dot_general", "reduce_scatter", "all_reduce",
+                "all_reduce", "dot_general", "add", "all_gather", "add", "all_gather", "add"}));
+  EXPECT_EQ(flights(plan.steps).size(), 1U);
+}
+
 TEST_F(OverlapTest, OneHostWaitsAtOnce) {
   const Mesh mesh({2}, {"data"});
   train(mesh);
