@@ -86,7 +86,7 @@ class Maker {
         snapshot_.control->chips[static_cast<std::size_t>(row.chip)].call;
     if (!call || call->number == 0) return;
     // The chip waits for a collective that it began before its last one.
-    if (call->number != row.collective && row.waiting_for >= 0) {
+    if (row.collective != 0 && row.collective < call->number && row.waiting_for >= 0) {
       return add(row, node_to(row.waiting_for), row.collective_name);
     }
     const DecodedCall decoded = decode(call->words);

@@ -124,9 +124,9 @@ class OverlapOrder {
     }
   }
 
-  /// Numbers the buckets of collectives between hosts in the order in which they begin. The key of a delayed
-  /// op is the last number of those on which it depends. An op that depends on none has the least
-  /// key of its readers, so that it stays with them.
+  /// Numbers the buckets of collectives between hosts in the order in which they begin. The key of
+  /// a delayed op is the last number of those on which it depends. An op that depends on none has
+  /// the least key of its readers, so that it stays with them.
   void number_collectives() {
     std::uint32_t count = 0;
     std::vector<bool> joins(program_.num_ops(), false);  // the bucket of the op before it

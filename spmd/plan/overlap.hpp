@@ -18,10 +18,10 @@ namespace weft {
 /// Returns the program in an order that gives collectives between hosts time; nothing if there is
 /// nothing to move. A collective, and the ops that only bring its operand from an op that works,
 /// such as a reduce_scatter within the host, stand right behind that op. Ops that read its result
-/// are delayed. Delayed ops stand at the end, in the order of the collectives for which they wait. An op is delayed if it depends on such a collective, and
-/// neither it nor any op that depends on it works much. So the updates of an optimizer are delayed,
-/// but no layer is. Elementwise ops that only delayed ops read are delayed with them, since they
-/// run in one loop.
+/// are delayed. Delayed ops stand at the end, in the order of the collectives for which they wait.
+/// An op is delayed if it depends on such a collective, and neither it nor any op that depends on
+/// it works much. So the updates of an optimizer are delayed, but no layer is. Elementwise ops that
+/// only delayed ops read are delayed with them, since they run in one loop.
 std::optional<Program> reorder_for_overlap(const Program& chip_program, const Mesh& mesh,
                                            const Target& target);
 /// Returns the first op of each group of delayed ops that waits for another collective than the

@@ -46,10 +46,8 @@ enum class StepKind : std::uint8_t {
   /// Runs op `first`, a `cond` or `otherwise`. If its result is false, skips the branch that
   /// follows: a `cond` jumps to its `otherwise`, and an `otherwise` jumps behind its `join`.
   branch = 8,
-  join = 9,  ///< at the end of the second branch, whose op `otherwise` is `first`
-  /// Waits until the collective that begins with op `first` has ended. Until then it goes on beside
-  /// the steps between the two (overlap.hpp).
-  wait = 10,
+  join = 9,   ///< at the end of the second branch, whose op `otherwise` is `first`
+  wait = 10,  ///< waits until the collective whose first op is `first` has ended (overlap.hpp)
 };
 /// Returns a name such as "loop".
 std::string_view to_string(StepKind kind) noexcept;
@@ -110,21 +108,18 @@ Mesh mesh_of(const Plan& plan, std::vector<int> device_ids = {});
 /// hosts may be chips that share one memory. Throws mesh_mismatch if the meshes don't fit.
 Mesh mesh_on(const Plan& plan, const Mesh& chips);
 
-/// Inserts copies, drops optimization_barriers, gives collectives between hosts time
-/// (reorder_for_overlap), groups all_reduces (fill_buckets), divides the program into steps (schedule),
-/// lets collectives between hosts go on beside them (place_waits), and places every value that is in memory (greedy by size, first
-/// fit among overlapping lifetimes, 64-byte aligned). A value, even a constant, lives from its op
-/// to the last op that reads it; some live longer (lifetime.hpp). An op's result and operands share
-/// no bytes. An op writes an output straight to the output's buffer. A value is copied to that
-/// buffer if it is output twice, is also an input, or is an operand or result of a collective.
+/// Inserts copies, drops optimization_barriers, gives collectives between hosts time (overlap.hpp),
+/// groups all_reduces (bucket.hpp), divides the program into steps (schedule.hpp), and places every
+/// value in memory (greedy by size, first fit, 64-byte aligned; lifetime.hpp). An op's result and
+/// operands share no bytes. An op writes an output straight to the output's buffer. A value is
+/// copied there if it is output twice, is an input too, or an operand or result of a collective.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
                std::span<const TensorType> input_types, std::span<const TensorType> output_types,
                const Target& target);
 
-/// Throws corrupt, with the value, op or step, for a plan that would not compute its program: a
-/// plan for another mesh, collectives that meet both within hosts and between them, inputs or
-/// outputs that aren't shards of their global types, steps that omit or reorder ops, or values that
-/// overlap while both live. All checks are in plan_verify.cpp and steps_verify.cpp.
+/// Throws corrupt, with the value, op or step, for a plan that would not compute its program, such
+/// as one for another mesh, with collectives of both tiers, with steps that omit ops, or with
+/// values that overlap while both live. The checks are in the files *_verify.cpp.
 void verify(const Plan& plan, const Mesh& mesh);
 
 /// One collective of a plan, for display and for tests. A bucket counts as one collective.
@@ -136,6 +131,8 @@ struct CollectiveSummary {
   AtomMask atoms = 0;      ///< the atoms of its group
   Tier tier = Tier::ici;
   std::int64_t dcn_bytes = 0;  ///< the bytes that each host sends to other hosts
+  std::size_t start = 0;       ///< index of its step
+  std::size_t end = 0;         ///< index of its wait, or of its step
 };
 /// Returns the collectives in the order of the steps.
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh);
@@ -145,9 +142,8 @@ using PassObserver = std::function<void(std::string_view pass, const std::string
 
 /// Runs these passes: canonicalize, pad_uneven, propagate, shard_optimizer_state, partition,
 /// lower_tiers, canonicalize, channels_last (if the target has features last), recompute_in_loops
-/// and make_plan. After propagate, composites are expanded and shardings propagated until expand
-/// finds no more; after shard_optimizer_state this is repeated. The results of pad_uneven, expand
-/// and channels_last are canonicalized again. Verifies every program in between, and the plan.
+/// and make_plan. Composites are expanded and shardings propagated until expand finds no more; also
+/// after shard_optimizer_state. Verifies every program in between, and the plan.
 Plan compile(const Program& program, const Mesh& mesh, const Target& target,
              const PassObserver& observer = {});
 

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/overlap.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/plan/step_cost.hpp"
 #include "spmd/program/permute.hpp"
@@ -109,8 +112,11 @@ std::int64_t dcn_bytes(const Program& program, OpId op, const CollectiveSummary&
 std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
   std::vector<CollectiveSummary> summaries;
-  for (const PlanStep& step : plan.steps) {
+  const std::vector<Flight> all = flights(plan.steps);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
     if (step.kind != StepKind::collective) continue;
+    const auto flight = std::ranges::find(all, i, &Flight::start);
     const OpKind kind = program.kind(step.first);
     const ValueId operand = program.op_operands(step.first)[0];
     const AtomMask atoms = group_atoms(program, step.first);
@@ -118,7 +124,9 @@ std::vector<CollectiveSummary> collectives(const Plan& plan, const Mesh& mesh) {
         summaries.emplace_back(CollectiveSummary{.kind = kind,
                                                  .axes = axes_of(mesh, atoms),
                                                  .value = origin(program, operand),
-                                                 .atoms = atoms});
+                                                 .atoms = atoms,
+                                                 .start = i,
+                                                 .end = flight == all.end() ? i : flight->wait});
     if (step.count > 1) summary.value += fmt::format(" and {} more", step.count - 1);
     for (OpId op = step.first; op < step.end(); ++op) {
       const bool grows = kind == OpKind::all_gather;

@@ -14,12 +14,12 @@ namespace weft {
 /// Fills in `steps`, `tiles`, `held` and `donated`. The plan must have its program and the place of
 /// every slot. Temporaries and shared values need no offsets yet.
 ///
-/// If the target has loops, elementwise ops run in them (fuse.hpp), but across none of `borders`. All_reduces run in buckets
-/// (bucket.hpp). The plan ends with a barrier if some chip may still read a shared value. The
-/// update_wait step precedes the first step that overwrites a value which other chips may still
-/// need. Updates before the last collective, such as an optimizer's step count, are held until the
-/// update_wait, up to kHeldBytesMax. After the last collective the wait is short, because all chips
-/// have run the program up to there.
+/// If the target has loops, elementwise ops run in them (fuse.hpp), but across none of `borders`.
+/// All_reduces run in buckets (bucket.hpp). The plan ends with a barrier if some chip may still
+/// read a shared value. The update_wait step precedes the first step that overwrites a value which
+/// other chips may still need. Updates before the last collective, such as an optimizer's step
+/// count, are held until the update_wait, up to kHeldBytesMax. After the last collective the wait
+/// is short, because all chips have run the program up to there.
 void schedule(Plan& plan, const Mesh& mesh, const Target& target,
               std::span<const OpId> borders = {});
 

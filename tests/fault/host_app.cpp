@@ -60,7 +60,7 @@ class LargeSum {
   weft::Parameter& total() { return total_; }
 
  private:
-  static constexpr std::int64_t kSide = 512;
+  static constexpr std::int64_t kSide = 1024;
   static weft::Parameter filled(const char* name, float value, std::int64_t rows) {
     const std::vector<float> values(static_cast<std::size_t>(rows * kSide), value);
     return weft::make_parameter(name, values, {rows, kSide});

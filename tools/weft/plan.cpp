@@ -40,8 +40,10 @@ struct PlanArguments {
   ProfileOptions profile{};
 };
 
-/// Returns the ops of a step, each kind once, in the order of their first occurrence.
+/// Returns the ops of a step, each kind once, in the order of their first occurrence. A wait shows
+/// the op for which it waits.
 std::string ops_of(const Plan& plan, const PlanStep& step) {
+  if (step.kind == StepKind::wait) return std::string(to_string(plan.program.kind(step.first)));
   std::vector<std::string_view> kinds;
   for (OpId op = step.first; op < step.end(); ++op) {
     const std::string_view kind = to_string(plan.program.kind(op));
@@ -120,7 +122,10 @@ Json to_json(const Plan& plan, const Mesh& mesh) {
                                    {"axes", collective.axes},
                                    {"bytes", collective.bytes},
                                    {"of", collective.value}});
-    if (has_hosts(mesh)) json["collectives"].back().update(tier_json(collective));
+    if (!has_hosts(mesh)) continue;
+    json["collectives"].back().update(tier_json(collective));
+    json["collectives"].back()["start_step"] = collective.start;
+    json["collectives"].back()["end_step"] = collective.end;
   }
   const std::vector<StepCost> costs = step_costs(plan, mesh);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -152,7 +157,7 @@ void print(const char* heading, const char* role, const std::vector<Boundary>& r
 
 Table collectives_table(const Plan& plan, const Mesh& mesh) {
   std::vector<Column> columns{{"collectives"}, {"axes"}, {"bytes", Align::right}};
-  if (has_hosts(mesh)) columns.insert(columns.end(), {kTier, kSentByHost, kOrderOfSums});
+  if (has_hosts(mesh)) columns.insert(columns.end(), {kTier, kSteps, kSentByHost, kOrderOfSums});
   columns.push_back({"of"});
   Table table(columns);
   for (const CollectiveSummary& collective : collectives(plan, mesh)) {
@@ -161,8 +166,8 @@ Table collectives_table(const Plan& plan, const Mesh& mesh) {
                                  std::to_string(collective.bytes)};
     if (has_hosts(mesh)) {
       row.insert(row.end(),
-                 {std::string(to_string(collective.tier)), std::to_string(collective.dcn_bytes),
-                  std::string(order_of_sums(collective))});
+                 {std::string(to_string(collective.tier)), steps_of(collective),
+                  std::to_string(collective.dcn_bytes), std::string(order_of_sums(collective))});
     }
     row.push_back(collective.value);
     table.add(std::move(row));

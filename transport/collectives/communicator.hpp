@@ -17,10 +17,10 @@
 namespace weft {
 
 /// Carries out the collectives of one chip, one at a time. Those between hosts may also go on while
-/// the chip computes, and starts others; then they are carried out in the order of their starts. Only one thread may use it at a time.
-/// Sums are taken in group order, so they have the same bits on every chip and in every run. bf16
-/// and f16 are summed in f32 and rounded once. A call goes through `network` if any of its atoms
-/// crosses the network, and otherwise through shared memory.
+/// the chip computes, and starts others; then they are carried out in the order of their starts.
+/// Only one thread may use it at a time. Sums are taken in group order, so they have the same bits
+/// on every chip and in every run. bf16 and f16 are summed in f32 and rounded once. A call goes
+/// through `network` if any of its atoms crosses the network, and otherwise through shared memory.
 class Communicator {
  public:
   /// `position` is the chip's position in the mesh. `memory` is that of the host's chips. `memory`
@@ -68,8 +68,8 @@ class Communicator {
   }
 
   /// Starts a collective that goes on while the chip computes. Returns false, and does nothing, if
-  /// the call's tier can't do that. `call` must live, and nothing may use the memory of its operands
-  /// and results, until end_begun() has returned. Throws the error of an earlier one.
+  /// the call's tier can't do that. `call` must live, and nothing may use the memory of its
+  /// operands and results, until end_begun() has returned. Throws the error of an earlier one.
   bool begin(const PreparedCall& call);
   /// Ends the oldest collective that was begun, if there is one. Waits for it as wait() does if
   /// `wait`; otherwise returns whether it has ended, as poll() does.

@@ -57,8 +57,9 @@ struct StartedCall {
 /// 4096 to 8192".
 std::string to_string(const StartedCall& started, const Mesh& mesh);
 
-/// One chip's end of a tier. Only the Communicator's thread uses it, for one started collective at a
-/// time. Every tier adds in group order and rounds once, so results have the same bits on all tiers.
+/// One chip's end of a tier. Only the Communicator's thread uses it, for one started collective at
+/// a time. Every tier adds in group order and rounds once, so results have the same bits on all
+/// tiers.
 class CollectiveTier {
  public:
   virtual ~CollectiveTier() = default;

@@ -33,8 +33,8 @@ struct WireLoss {
 
 class NetworkTier final : public CollectiveTier {
  public:
-  /// Takes each lost wire once, on the thread that carries out the collective. A lost wire isn't an error of the collective:
-  /// the tier waits until the job is aborted or the deadline passes.
+  /// Takes each lost wire once, on the thread that carries out the collective. A lost wire isn't an
+  /// error of the collective: the tier waits until the job is aborted or the deadline passes.
   using OnLoss = std::function<void(const WireLoss& loss)>;
 
   /// `wires` are up, lead to the chips with which this one calls collectives, and carry nothing

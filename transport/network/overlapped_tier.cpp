@@ -58,6 +58,7 @@ void OverlappedTier::wait_begun() {
 }
 
 void OverlappedTier::abandon() noexcept {
+  begun_.clear();
   {
     const std::scoped_lock lock(mutex_);
     if (queue_.empty()) return;

@@ -16,6 +16,7 @@
 #include "spmd/text/text.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
+#include "tools/weft/plan/tiers_text.hpp"
 #include "transport/format/plan_file.hpp"
 
 namespace weft::plan_test {
@@ -69,6 +70,14 @@ TEST(PlanCommand, ShowsTheTiersOfAPlanForSeveralHosts) {
   testing::expect_golden("weft-plan-hosts.txt", output_of({path}));
   testing::expect_golden("weft-plan-hosts.json", output_of({path, "--json"}));
   std::filesystem::remove(path);
+}
+
+TEST(PlanCommand, ShowsWhereACollectiveBeginsAndEnds) {
+  CollectiveSummary collective{};
+  collective.start = collective.end = 7;
+  EXPECT_EQ(steps_of(collective), "7");
+  collective.end = 12;
+  EXPECT_EQ(steps_of(collective), "7 to 12");
 }
 
 TEST(PlanCommand, RefusesAnotherFile) {

@@ -12,6 +12,11 @@ std::string_view order_of_sums(const CollectiveSummary& collective) {
   return collective.tier == Tier::dcn ? "hosts" : "chips of a host";
 }
 
+std::string steps_of(const CollectiveSummary& collective) {
+  if (collective.end == collective.start) return std::to_string(collective.start);
+  return fmt::format("{} to {}", collective.start, collective.end);
+}
+
 std::string tiers_text(std::int64_t dcn_bytes) {
   return fmt::format(
       "a run sends {} bytes from each host to other hosts\n"

@@ -14,6 +14,7 @@
 namespace weft {
 
 inline constexpr Column kTier{"tier"};
+inline constexpr Column kSteps{"steps"};
 inline constexpr Column kSentByHost{"sent by a host", Align::right};
 inline constexpr Column kOrderOfSums{"adds"};
 
@@ -21,6 +22,8 @@ inline bool has_hosts(const Mesh& mesh) { return mesh.dcn_atoms() != 0; }
 
 /// Returns what a reduction adds in order: "chips of a host" or "hosts"; "" for other collectives.
 std::string_view order_of_sums(const CollectiveSummary& collective);
+/// Returns the step of the collective, or "7 to 12" if it goes on until step 12 waits for it.
+std::string steps_of(const CollectiveSummary& collective);
 /// Returns lines with the bytes that a host sends in a run, and with the order of sums.
 std::string tiers_text(std::int64_t dcn_bytes);
 

@@ -87,6 +87,24 @@ TEST(WaitGraph, AChipBehindInItsCommitIsAwaited) {
   EXPECT_EQ(graph.roots(), (Roots{{node_of_worker(1)}}));
 }
 
+/// The chip has called #2 since it began #1, for which it waits now. All have arrived at #2.
+TEST(WaitGraph, AChipMayWaitForACollectiveBeforeItsLastOne) {
+  MadeJob job(2, 1);
+  job.pass("first");
+  job.pass("second");
+  job.enter(0, {"data"}, "third");
+  job.enter(1, {"data"}, "third");
+  job.chip(0).collective = 1;
+  job.chip(0).collective_name = "all_reduce 'first'";
+  job.chip(0).waiting_for = 1;
+  const WaitGraph graph = WaitGraph::of(job.snapshot);
+  EXPECT_EQ(graph.roots(), (Roots{{node_of_worker(1)}}));
+  ASSERT_FALSE(graph.waits().empty());
+  bool told = false;
+  for (const Wait& wait : graph.waits()) told |= wait.on == "all_reduce 'first'";
+  EXPECT_TRUE(told);
+}
+
 TEST(WaitGraph, WithoutTheControlSegmentItIsTheBoardsRows) {
   MadeJob job(2, 1);
   job.wait_for(1, "x");

@@ -112,11 +112,14 @@ TEST_F(OverlappedTierTest, GoesOnIfNothingWasLeftWhenItsChipGaveUp) {
   const PreparedCall of_b = sum(*b);
   a->begin(of_a);
   b->run(of_b);
-  a->end_begun(true);
-  a->abandon();
-  a->start(of_a);
+  a->start(of_a);  // behind the first one, which has therefore ended afterwards
   b->run(of_b);
   a->wait();
+  a->abandon();
+  a->begin(of_a);
+  EXPECT_FALSE(a->end_begun(false)) << "the first one isn't taken for this one";
+  b->run(of_b);
+  EXPECT_TRUE(a->end_begun(true));
 }
 
 TEST_F(OverlappedTierTest, NamesTheChipThatIsMissingAtTheDeadline) {

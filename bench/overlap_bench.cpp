@@ -1,0 +1,275 @@
+/// Measures how much of the network's time collectives between hosts hide behind computation. Two
+/// processes are hosts of one chip each, in network namespaces with a limited line between them.
+/// Both run a plan like a backward pass: eight times a gradient of 1 MiB and the product that leads
+/// to the next one; the eight sums are updates at the end. The same plan runs in three ways:
+///
+///   compute   the sums are left out
+///   waiting   each sum is awaited at its start
+///   overlap   the sums go on while the chips compute
+///
+/// Prints the median of interleaved rounds of each, and the share of the network that is hidden:
+/// 1 - (overlap - compute) / (waiting - compute).
+///
+///   bench_overlap [ROUNDS [MBIT]]      default 5 500
+///
+/// Needs root, ip and tc (iproute2); says why it is skipped otherwise, and exits with 77. Expected
+/// on two quiet cores: at least 70 %.
+
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <weft/tensor/error.hpp>
+
+#include "chips/cpu/cpu_target.hpp"
+#include "chips/cpu/executor.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "spmd/ops/builder.hpp"
+#include "spmd/plan/overlap.hpp"
+#include "transport/network/overlapped_tier.hpp"
+
+namespace {
+
+using namespace weft;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kSkipped = 77;
+constexpr int kLayers = 8;
+constexpr std::int64_t kSide = 512;
+constexpr std::int64_t kRows = 2048;
+constexpr int kRunsPerRound = 2;
+constexpr std::chrono::seconds kPatience{120};
+
+enum class Way { compute, waiting, overlap };
+constexpr Way kWays[] = {Way::compute, Way::waiting, Way::overlap};
+constexpr std::string_view kNames[] = {"compute", "waiting", "overlap"};
+
+/// A network that carries out nothing.
+class NoNetwork final : public CollectiveTier {
+ public:
+  std::unique_ptr<const TierCall> prepare(const CollectiveCall& /*call*/) override {
+    return std::make_unique<TierCall>();
+  }
+  void start(const StartedCall& /*started*/, const TierCall& /*call*/) override {}
+  bool poll() override { return true; }
+  void wait() override {}
+};
+
+Plan backward_pass(const Mesh& mesh) {
+  Program program;
+  Builder b(program);
+  const TensorType matrix{DType::f32, {kSide, kSide}};
+  const TensorType rows{DType::f32, {kRows, kSide}};
+  const ValueId x = program.add_input(rows, InputKind::data, "x", Sharding::closed());
+  std::vector<ValueId> weights;
+  for (int layer = 0; layer < kLayers; ++layer) {
+    weights.push_back(
+        program.add_input(matrix, InputKind::param, fmt::format("w{}", layer), Sharding::closed()));
+  }
+  ValueId cotangent = x;
+  for (int layer = kLayers; layer-- > 0;) {
+    const ValueId weight = weights[static_cast<std::size_t>(layer)];
+    const ValueId gradient = b.dot_general(x, cotangent, {{}, {}, {0}, {0}});
+    const ValueId sum = b.all_reduce(mesh, gradient, mesh.axis_atoms(0), ReduceKind::add);
+    program.add_output(b.binary(OpKind::subtract, weight, sum), fmt::format("w{}", layer),
+                       Sharding::closed(), layer + 1);
+    cotangent = b.dot_general(cotangent, weight, {{}, {}, {1}, {1}});
+  }
+  program.add_output(cotangent, "cotangent", Sharding::closed());
+  std::vector<TensorType> inputs(1, rows);
+  inputs.insert(inputs.end(), kLayers, matrix);
+  std::vector<TensorType> outputs(kLayers, matrix);
+  outputs.push_back(rows);
+  return make_plan(program, mesh, inputs, outputs, kCpuTarget);
+}
+
+/// One host that runs the plan in one way.
+class Host {
+ public:
+  Host(const Plan& plan, const Mesh& mesh, int side, Wires& wires, Way way)
+      : memory_(JobMemory::anonymous({.job = fmt::format("overlap{}", static_cast<int>(way)),
+                                      .num_chips = 1,
+                                      .arena_capacity = std::size_t{256} << 20})) {
+    const WaitPolicy policy = WaitPolicy::for_threads(2, kPatience);
+    std::unique_ptr<CollectiveTier> network = std::make_unique<NoNetwork>();
+    if (way != Way::compute) {
+      auto tier = std::make_unique<NetworkTier>(memory_, mesh, side, wires, BoardWriter(), policy);
+      if (way == Way::waiting) {
+        network = std::move(tier);
+      } else {
+        network = std::make_unique<OverlappedTier>(std::move(tier), Recorder());
+      }
+    }
+    executor_ =
+        std::make_unique<Executor>(memory_, mesh, side, Recorder(), policy, 0, std::move(network));
+    std::uint64_t end = memory_.buffers_offset();
+    const auto buffer = [&](const TensorType& type) {
+      const std::uint64_t begin = end;
+      end += static_cast<std::uint64_t>(type.bytes());
+      executor_->reserve(begin, static_cast<std::size_t>(type.bytes()));
+      auto* const values = reinterpret_cast<float*>(executor_->host_address(begin));
+      std::fill_n(values, type.num_elements(), 1.0F / kSide);
+      return begin;
+    };
+    for (const TensorType& type : plan.input_types) buffers_.inputs.push_back(buffer(type));
+    for (const TensorType& type : plan.output_types) buffers_.outputs.push_back(buffer(type));
+    plan_ = executor_->load(plan);
+  }
+  /// Returns the seconds of a run.
+  double run() {
+    const Clock::time_point begin = Clock::now();
+    executor_->run(plan_, ++step_, buffers_);
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
+ private:
+  JobMemory memory_;
+  std::unique_ptr<Executor> executor_;
+  std::shared_ptr<const LoadedPlan> plan_;
+  RunBuffers buffers_;
+  std::uint64_t step_ = 0;
+};
+
+void exchange(int fd, std::string& text) {
+  text.resize(256);
+  std::string other(text.size(), '\0');
+  if (::send(fd, text.data(), text.size(), MSG_NOSIGNAL) < 0 ||
+      ::recv(fd, other.data(), other.size(), MSG_WAITALL) != static_cast<ssize_t>(other.size())) {
+    throw std::system_error(errno, std::generic_category(), "socket");
+  }
+  text = other.c_str();
+}
+
+double median(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
+void run_side(int side, int fd, int rounds) {
+  const auto end = [](int of) {
+    const auto number = static_cast<std::uint32_t>(of);
+    return WireEnd{.host = number, .worker = number, .chip = number};
+  };
+  const auto wires = make_tls_wires({.job = "overlap",
+                                     .generation = 1,
+                                     .self = end(side),
+                                     .host = fmt::format("10.79.0.{}", side + 1),
+                                     .secret = std::string(32, 's')});
+  std::string address = wires->address();
+  exchange(fd, address);
+  wires->connect({{end(1 - side), address}});
+  await_wires(*wires, kPatience);
+  const Mesh mesh = HybridMesh{{1}, {2}, {"data"}}.mesh();
+  const Plan plan = backward_pass(mesh);
+  verify(plan, mesh);
+  if (flights(plan.steps).size() != kLayers) fail(Errc::corrupt, "the plan lacks waits");
+  std::vector<std::unique_ptr<Host>> hosts;  // which executors refer to
+  for (const Way way : kWays) {
+    hosts.push_back(std::make_unique<Host>(plan, mesh, side, *wires, way));
+  }
+  std::vector<double> seconds[std::size(kWays)];
+  for (int round = -1; round < rounds; ++round) {
+    for (std::size_t way = 0; way < std::size(kWays); ++way) {
+      std::string ready = "ready";
+      exchange(fd, ready);
+      for (int i = 0; i < kRunsPerRound; ++i) {
+        const double of_run = hosts[way]->run();
+        if (round >= 0) seconds[way].push_back(of_run);
+      }
+    }
+  }
+  if (side != 0) return;
+  double medians[std::size(kWays)];
+  for (std::size_t way = 0; way < std::size(kWays); ++way) {
+    medians[way] = median(seconds[way]);
+    fmt::print("{:<8} {:>8.1f} ms\n", kNames[way], medians[way] * 1e3);
+  }
+  fmt::print("hidden   {:>8.1f} %\n",
+             100 * (1 - (medians[2] - medians[0]) / (medians[1] - medians[0])));
+}
+
+void require_run(const std::string& command) {
+  if (std::system(command.c_str()) != 0) fail(Errc::io, "failed: {}", command);
+}
+
+/// A process with a network of its own. It waits until its end of the line exists.
+int run_child(int side, int fd, int parent, int rounds, int mbit) try {
+  const bool has_network = ::unshare(CLONE_NEWNET) == 0;
+  const char answer = has_network ? 'y' : 'n';
+  char go = 0;
+  if (::write(parent, &answer, 1) != 1 || ::read(parent, &go, 1) != 1 || go != 'y') return 1;
+  require_run(fmt::format("ip addr add 10.79.0.{}/24 dev line && ip link set line up", side + 1));
+  require_run(
+      fmt::format("tc qdisc add dev line root tbf rate {}mbit burst 128kb latency 100ms", mbit));
+  run_side(side, fd, rounds);
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "side {}: {}\n", side, error.what());
+  return 1;
+}
+
+int skip(std::string_view why) {
+  fmt::print("SKIPPED: {}\n", why);
+  return kSkipped;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+  const int mbit = argc > 2 ? std::atoi(argv[2]) : 500;
+  if (rounds < 1 || mbit < 1) {
+    fmt::print(stderr, "bench_overlap [ROUNDS [MBIT]]: expected numbers from 1\n");
+    return 2;
+  }
+  if (::geteuid() != 0) return skip("namespaces of networks need root");
+  ::setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+  if (std::system("ip -V > /dev/null 2>&1 && tc -V > /dev/null 2>&1") != 0) {
+    return skip("this machine has no ip and tc (iproute2)");
+  }
+  int between[2];
+  int links[2][2];
+  pid_t children[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, between) != 0) return 1;
+  bool have_networks = true;
+  for (const int side : {0, 1}) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, links[side]) != 0) return 1;
+    children[side] = ::fork();
+    if (children[side] == 0) {
+      ::_exit(run_child(side, between[side], links[side][1], rounds, mbit) |
+              (std::fflush(stdout) != 0 ? 1 : 0));
+    }
+    ::close(links[side][1]);
+    char answer = 'n';
+    have_networks &= ::read(links[side][0], &answer, 1) == 1 && answer == 'y';
+  }
+  const std::string line =
+      fmt::format("ip link add line netns {} type veth peer name line netns {} 2> /dev/null",
+                  children[0], children[1]);
+  const bool is_up = have_networks && std::system(line.c_str()) == 0;
+  for (const auto& link : links) {
+    if (::write(link[0], is_up ? "y" : "n", 1) != 1) return 1;
+  }
+  int failed = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) fmt::print(stderr, "signal {} ended a side\n", WTERMSIG(status));
+    failed |= status;
+  }
+  if (!is_up) return skip("no network namespaces or virtual lines here");
+  return failed == 0 ? 0 : 1;
+}
