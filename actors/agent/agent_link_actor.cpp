@@ -84,16 +84,9 @@ class ActorAgentLink final : public AgentLink {
   ~ActorAgentLink() override { caf::anon_send_exit(agent_, caf::exit_reason::user_shutdown); }
 
   HostWelcome join(const HostJoin& request) override {
-    caf::scoped_actor self{system_->caf()};
-    HostWelcome welcome;
-    request_by(self, trainer_, timeout_, host_a_v, request, agent_)
-        .receive([&](HostWelcome& answer) { welcome = std::move(answer); },
-                 [&](const caf::error& error) {
-                   fail(error == caf::sec::request_timeout ? Errc::timeout : Errc::mesh_mismatch,
-                        "host {} can't join the job: {}", request.host, reason(error));
-                 });
-    return welcome;
+    return ask<HostWelcome>(host_a_v, request, agent_);
   }
+  void tell_folder(const HostFolder& folder) override { ask<bool>(folder_a_v, folder, agent_); }
   const HostPlace& place() const override { return place_; }
   const std::string& address() const override { return address_; }
   void process_started(int worker, int pid) override {
@@ -110,6 +103,18 @@ class ActorAgentLink final : public AgentLink {
   }
 
  private:
+  template <typename Answer, typename... Content>
+  Answer ask(const Content&... content) {
+    caf::scoped_actor self{system_->caf()};
+    Answer answer{};
+    request_by(self, trainer_, timeout_, content...)
+        .receive([&](Answer& given) { answer = std::move(given); },
+                 [&](const caf::error& error) {
+                   fail(error == caf::sec::request_timeout ? Errc::timeout : Errc::mesh_mismatch,
+                        "host {} can't join the job: {}", place_.index, reason(error));
+                 });
+    return answer;
+  }
   template <typename... Content>
   void send(const Content&... content) {
     post_as(agent_, trainer_, content...);

@@ -20,6 +20,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/agent/agent_link.hpp"
+#include "actors/host/checkpoint_place.hpp"
 #include "actors/host/host_run.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/signal_hub.hpp"
@@ -48,6 +49,8 @@ constexpr std::chrono::milliseconds kTryInterval{200};
 /// and this time. It asks again after each interval.
 constexpr std::chrono::seconds kTakenPatience{3};
 constexpr std::chrono::milliseconds kTakenInterval{200};
+/// The time between two looks for the mark of host 0 in a network file system.
+constexpr std::chrono::milliseconds kMarkInterval{200};
 /// Two SIGTERMs within this time are one request.
 constexpr std::chrono::seconds kSameRequest{2};
 
@@ -105,6 +108,7 @@ class AgentRun {
   ~AgentRun() { host_.processes.clear(); }
 
   int run() {
+    find_storage();
     if (!welcome_.fits.empty()) std::ofstream(host_.place.folder() + "/fits") << welcome_.fits;
     start_all();
     while (!over()) turn();
@@ -113,6 +117,15 @@ class AgentRun {
 
  private:
   bool over() const { return has_ended_ && host_.processes.over(); }
+
+  /// Finds out where this host stores checkpoints, and tells the trainer before any worker joins.
+  void find_storage() {
+    if (welcome_.storage == HostStorage::none) return;
+    link_->tell_folder(storage_.find(welcome_, [this] {
+      tell_news();  // so that the trainer doesn't take this host for silent
+      std::this_thread::sleep_for(kMarkInterval);
+    }));
+  }
 
   void start_all() {
     for (int i = 0; i < spec_.workers_per_host(); ++i) start(spec_.first_worker() + i);
@@ -324,6 +337,7 @@ class AgentRun {
   WakeQueue<AgentEvent>& events_;
   const HostWelcome& welcome_;
   HostRun host_;
+  CheckpointPlace storage_{spec_, welcome_.job_id};
   std::uint64_t generation_ = 1;  ///< for which the memory is prepared
   bool is_aborted_ = false;       ///< since then the agent was cut off
   bool has_ended_ = false;

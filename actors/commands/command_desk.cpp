@@ -1,6 +1,7 @@
 #include "actors/commands/command_desk.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,12 +25,23 @@ std::size_t bytes_of(const StoredCommand& command) {
 
 CommandDesk::CommandDesk(int num_workers, std::vector<StoredCommand> known)
     : num_workers_(num_workers) {
+  begin_with(std::move(known));
+}
+
+void CommandDesk::begin_with(std::vector<StoredCommand> known) {
+  std::vector<Entry> posted = std::exchange(entries_, {});
+  std::erase_if(posted, &Entry::is_scheduled);
+  bytes_ = 0;
   for (StoredCommand& command : known) {
-    bytes_ += bytes_of(command);
     const bool is_read = command.is_read;
     entries_.push_back(
         {.command = std::move(command), .is_scheduled = true, .is_answered = is_read});
   }
+  for (Entry& entry : posted) {
+    entry.command.number = entries_.empty() ? 1 : entries_.back().command.number + 1;
+    entries_.push_back(std::move(entry));
+  }
+  for (const Entry& entry : entries_) bytes_ += bytes_of(entry.command);
 }
 
 std::optional<Error> CommandDesk::refusal(const CommandPost& post) const {

@@ -59,6 +59,8 @@ class CommandDesk {
   /// `known` are the commands of the checkpoint with which the job begins, in order.
   CommandDesk(int num_workers, std::vector<StoredCommand> known);
 
+  /// The job begins with another checkpoint than that of the constructor. No loop has begun.
+  void begin_with(std::vector<StoredCommand> known);
   DeskActions post(CommandPost post);
   /// Loops begin at `step`. `begun` is the last step that a loop of an earlier generation began.
   /// Afterwards, commands() are what the loops must know.

@@ -82,13 +82,12 @@ void CheckpointWriter::run(PartJob& job, const std::atomic<bool>& is_dropped) {
   job.reads.clear();
   job.held->end();
   if (written.error != 0) {
-    try_to("remove the rest of a part", [&] {
-      remove_part(*options_.files, unfinished, options_.worker, options_.num_workers);
-    });
+    try_to("remove the rest of a part",
+           [&] { remove_part(*options_.files, unfinished, options_.part, options_.num_parts); });
   }
   if (stop_) return;
   link_.part_written(written);
-  if (options_.worker == 0) end(job, unfinished);
+  if (options_.part == 0) end(job, unfinished);
 }
 
 void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished,
@@ -98,25 +97,25 @@ void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished
   make_folders(folder);
   (void)begin_checkpoint(files, folder, job.table.step, options_.owner, job.save);
   // Only one save is in progress, so no worker writes an unfinished checkpoint of an earlier save.
-  if (options_.worker == 0) remove_unfinished(files, folder, unfinished);
+  if (options_.part == 0) remove_unfinished(files, folder, unfinished);
   wait_for_run_(job.save);
-  const PartOptions part{.threads = std::max(1, kThreadsPerHost / options_.num_workers),
-                         .file = static_cast<std::uint32_t>(options_.worker),
+  const PartOptions part{.threads = std::max(1, kThreadsPerHost / options_.num_parts),
+                         .file = static_cast<std::uint32_t>(options_.part),
                          .urgency = &job.held->urgency};
   WorkCrew(1, part.urgency).each(job.reads.size(), [&](std::size_t i) { job.reads[i](); });
-  const std::string path = unfinished + "/" + part_name(options_.worker, options_.num_workers);
+  const std::string path = unfinished + "/" + part_name(options_.part, options_.num_parts);
   auto stored = write_part(files, path, job.shards, part, is_dropped);
-  for (int worker = 0; worker < options_.num_workers; ++worker) {
-    job.table.files.push_back(part_name(worker, options_.num_workers));
+  for (int each = 0; each < options_.num_parts; ++each) {
+    job.table.files.push_back(part_name(each, options_.num_parts));
   }
   for (std::size_t i = 0; i < stored.size(); ++i) {
     job.table.tensors[job.tensors[i]].shards.push_back(std::move(stored[i]));
   }
-  write_part_table(files, unfinished, options_.worker, options_.num_workers, job.table);
+  write_part_table(files, unfinished, options_.part, options_.num_parts, job.table);
 }
 
 /// Waits for the parts of all workers, then joins them to a checkpoint. If a part failed, removes
-/// the parts. Only worker 0 calls this, after it has written its own part.
+/// the parts. Only the writer of part 0 calls this, after it has written its own part.
 void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   const auto drop = [&] {
     try_to("remove an unfinished checkpoint",
@@ -133,16 +132,22 @@ void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   // Until the trainer knows of this checkpoint, it would continue from an older one. Therefore the
   // older ones are removed only after the trainer has confirmed the save.
   const auto known = permits.wait_end(job.save);
-  if (known && known->error == 0) {
-    try_to("remove old checkpoints", [this] { remove_superseded(); });
+  if (!known) return;
+  if (known->error == 0) {
+    try_to("remove old checkpoints", [&] { remove_superseded(job.table.step); });
+  } else if (ended.error == 0) {
+    // Another host couldn't store its copy.
+    try_to("remove a copy", [&] { (void)remove_checkpoint(*options_.files, ended.path); });
   }
 }
 
 SaveEnded CheckpointWriter::join(const PartJob& job, const std::string& unfinished) {
-  SaveEnded ended{.generation = options_.generation, .step = job.table.step, .save = job.save};
+  SaveEnded ended{.worker = options_.worker,
+                  .generation = options_.generation,
+                  .step = job.table.step,
+                  .save = job.save};
   try {
-    ended.path =
-        join_parts(*options_.files, options_.config.path, unfinished, options_.num_workers);
+    ended.path = join_parts(*options_.files, options_.config.path, unfinished, options_.num_parts);
   } catch (...) {
     const Thrown failure = describe(std::current_exception());
     ended.error = static_cast<std::uint8_t>(failure.code);
@@ -151,8 +156,9 @@ SaveEnded CheckpointWriter::join(const PartJob& job, const std::string& unfinish
   return ended;
 }
 
-/// Removes superseded checkpoints. A checkpoint that a reader has open stays until the next call.
-void CheckpointWriter::remove_superseded() {
+/// Removes checkpoints that the one of this step supersedes. Later ones are copies whose save was
+/// interrupted on another host. A checkpoint that a reader has open stays until the next call.
+void CheckpointWriter::remove_superseded(std::uint64_t step) {
   const RetentionPolicy policy = policy_of(options_.config);
   if (policy.max_to_keep == 0) return;
   const std::string& folder = options_.config.path;
@@ -163,6 +169,7 @@ void CheckpointWriter::remove_superseded() {
   }
   std::vector<RatedCheckpoint> rated;
   for (const CheckpointEntry& entry : list_checkpoints(folder)) {
+    if (entry.step > step) break;
     rated.push_back({entry.step, entry.path, rating_of(entry.path)});
   }
   for (const RatedCheckpoint& old : superseded(std::move(rated), policy)) {

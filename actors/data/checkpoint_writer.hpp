@@ -1,6 +1,6 @@
 #pragma once
-/// CheckpointWriter: writes a worker's parts of checkpoints on a thread of its own. Worker 0's
-/// writer also joins the parts of all workers.
+/// CheckpointWriter: writes a worker's parts of checkpoints on a thread of its own. The writer of
+/// the first worker that stores to a folder also joins the parts of all workers that do.
 
 #include <atomic>
 #include <cstddef>
@@ -38,7 +38,8 @@ struct PartJob {
 
 struct CheckpointWriterOptions {
   int worker = 0;
-  int num_workers = 1;
+  int part = 0;  ///< number of its part among those in the folder; part 0 joins them
+  int num_parts = 1;
   std::uint64_t generation = 1;
   std::string owner{};  ///< distinguishes this job's unfinished checkpoints from those of other
                         ///< jobs
@@ -59,7 +60,7 @@ class CheckpointWriter {
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   /// Begins to write the part, after the previous part is finished. The trainer is told when the
-  /// part is durable, or why it is not. Worker 0 also tells the trainer when the checkpoint is
+  /// part is durable, or why it is not. Part 0 also tells the trainer when the checkpoint is
   /// durable. A save that failed leaves no files.
   void write(PartJob job);
   /// Called when the loop waits for the part. From now on the part is written at normal priority.
@@ -71,7 +72,7 @@ class CheckpointWriter {
                      const std::atomic<bool>& is_dropped);
   SaveEnded join(const PartJob& job, const std::string& unfinished);
   void end(const PartJob& job, const std::string& unfinished);
-  void remove_superseded();
+  void remove_superseded(std::uint64_t step);
   std::optional<double> rating_of(const std::string& checkpoint);
 
   WorkerLink& link_;

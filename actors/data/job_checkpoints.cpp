@@ -8,6 +8,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/process/log.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/tensor/node.hpp"
 #include "spmd/text/listing_difference.hpp"
 #include "transport/format/saved_notes.hpp"
@@ -48,15 +49,51 @@ JobCheckpoints::JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders
       options_(std::move(options)),
       writer_(link,
               {.worker = options_.worker,
-               .num_workers = options_.num_workers,
+               .part = options_.worker % options_.num_workers,
+               .num_parts = options_.num_workers,
                .generation = runtime.generation(),
                .owner = fmt::format("{}-{}", options_.job_id, runtime.generation()),
                .config = options_.config},
               [&runtime](std::uint64_t run) { runtime.wait_for_run(run); }),
       saved_step_(options_.saved_step) {
+  runtime.observers().push_back(this);
   const auto interval = static_cast<std::uint64_t>(options_.config.save_interval);
   if (runtime.generation() == 1 || interval == 0) return;
   is_one_missing_ = runtime.step() / interval * interval > saved_step_.value_or(0);
+}
+
+JobCheckpoints::~JobCheckpoints() {
+  std::erase(runtime_.observers(), static_cast<LoopObserver*>(this));
+}
+
+void JobCheckpoints::runs(const Program& plan) {
+  if (!saves_ || !options_.is_per_host) return;
+  for (const ProgramInput& input : plan.inputs) {
+    if (is_state(input.kind)) require_whole(input.name, input.sharding);
+  }
+}
+
+void JobCheckpoints::require_whole(const std::string& name, const Sharding& sharding) const {
+  const AtomMask atoms = sharding.used() | sharding.unreduced;
+  if (!options_.is_per_host || (atoms & runtime_.mesh()->dcn_atoms()) == 0) return;
+  fail(Errc::unavailable,
+       "'{}' is divided over hosts, which share no folder of checkpoints, so no host could store "
+       "it ({} is the folder of this one): set run.checkpoint.path to a folder that all hosts "
+       "share or to a URL, or shard over the chips of each host alone "
+       "(FsdpOptions::across_hosts = false)",
+       name, options_.config.path);
+}
+
+/// Returns the positions of the chips of this host if it stores a copy; else none.
+std::vector<int> JobCheckpoints::sharers() const {
+  if (!options_.is_per_host) return {};
+  const Mesh& mesh = *runtime_.mesh();
+  const int host = host_of(mesh, runtime_.positions().front());
+  std::vector<int> sharers;
+  for (int position = 0; position < mesh.size(); ++position) {
+    if (host_of(mesh, position) == host) sharers.push_back(position);
+  }
+  return sharers;
 }
 
 /// Returns whether a save is due now. A step that is saved is not due again. If the loss of a
@@ -81,6 +118,9 @@ void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& o
   job.held = std::make_shared<HeldBuffers>(!is_async || link_.permits().is_ending());
   add_shards(job, state, where);
   job.save = agree(job.table, where);
+  if (options_.is_per_host) {
+    job.table.save_id = fmt::format("{}-{}-{}", options_.job_id, runtime_.generation(), job.save);
+  }
   pending_ = {.save = job.save, .step = job.table.step};
   is_one_missing_ = false;
   recorder_.events.put(EventKind::checkpoint, {.number = job.table.step,
@@ -148,7 +188,7 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
                                  .is_max_best = options_.config.best_mode == BestMode::max}),
       .loaders = loaders_.made(),
       .dcn_shape = dcn_shape(mesh)};
-  if (options_.worker == 0) {  // its table becomes the manifest
+  if (options_.worker % options_.num_workers == 0) {  // its table becomes the manifest
     job.table.commands = link_.permits().with_commands(
         [](const LoopCommands& commands) { return commands.known(); });
   }
@@ -176,8 +216,11 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
 /// Adds, for each tensor, the shards that the chips of this worker store.
 void JobCheckpoints::add_shards(PartJob& job, std::span<const Parameter> state,
                                 const std::source_location& where) {
-  OwnState own = own_state(runtime_, state, *job.held, where);
-  for (std::size_t t = 0; t < state.size(); ++t) job.table.tensors[t].sharding = own.shardings[t];
+  OwnState own = own_state(runtime_, state, *job.held, sharers(), where);
+  for (std::size_t t = 0; t < state.size(); ++t) {
+    require_whole(job.table.tensors[t].name, own.shardings[t]);
+    job.table.tensors[t].sharding = own.shardings[t];
+  }
   for (OwnShard& shard : own.shards) {
     job.shards.push_back({.header = {.name = job.table.tensors[shard.tensor].name,
                                      .type = job.table.tensors[shard.tensor].type,

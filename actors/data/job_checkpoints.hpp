@@ -39,12 +39,14 @@ struct OwnState {
 /// The elements are valid as long as `held` contains the buffers that this adds, and complete after
 /// the last run that has begun. Throws invalid_argument for a tensor that has changed since the
 /// last sync.
+/// Among the chips at the positions `sharers`, each shard has one owner; empty: all chips.
 OwnState own_state(WorkerRuntime& runtime, std::span<const Parameter> state, HeldBuffers& held,
-                   const std::source_location& where);
+                   std::span<const int> sharers, const std::source_location& where);
 
 struct JobCheckpointsOptions {
   int worker = 0;
-  int num_workers = 1;
+  int num_workers = 1;       ///< that store to one folder
+  bool is_per_host = false;  ///< each host stores to a folder of its own
   std::string job_id{};
   std::uint64_t seed = 0;
   CheckpointConfig config{};
@@ -53,13 +55,19 @@ struct JobCheckpointsOptions {
 };
 
 /// Only the loop's thread may use it. At most one save is in progress.
-class JobCheckpoints {
+class JobCheckpoints : private LoopObserver {
  public:
   JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders, WorkerLink& link,
                  const Recorder& recorder, JobCheckpointsOptions options);
+  ~JobCheckpoints() override;
+  JobCheckpoints(const JobCheckpoints&) = delete;
+  JobCheckpoints& operator=(const JobCheckpoints&) = delete;
 
   /// Returns a handle that becomes null when this object is destroyed.
-  std::weak_ptr<JobCheckpoints> handle() const { return alive_; }
+  std::weak_ptr<JobCheckpoints> handle() {
+    saves_ = true;
+    return alive_;
+  }
   const CheckpointConfig& config() const { return options_.config; }
   const std::string& resumed_from() const { return options_.resumed_from; }
   bool is_due() const;
@@ -71,6 +79,13 @@ class JobCheckpoints {
   void wait(bool is_strict);
 
  private:
+  /// Throws unavailable if the program has state that require_whole() refuses and the loop has made
+  /// a CheckpointManager: so such a loop fails before its first step.
+  void runs(const Program& plan) override;
+  void step_ended() override {}
+  /// Throws unavailable if the hosts store copies and this tensor is divided over hosts.
+  void require_whole(const std::string& name, const Sharding& sharding) const;
+  std::vector<int> sharers() const;
   PartJob describe(std::span<const Parameter> state, const SaveOptions& options,
                    const std::source_location& where) const;
   void add_shards(PartJob& job, std::span<const Parameter> state,
@@ -87,6 +102,7 @@ class JobCheckpoints {
     std::uint64_t step = 0;
   };
   std::optional<Pending> pending_;
+  bool saves_ = false;       // whether the loop has made a CheckpointManager
   bool has_failed_ = false;  // whether the last save that ended has failed
   std::string listing_;      // the listing of the last save's tensors
   CheckpointWriter writer_;

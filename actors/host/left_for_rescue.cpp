@@ -17,11 +17,11 @@ namespace weft {
 
 namespace {
 
-void note_continuation(const std::string& job, const std::optional<ResumePoint>& resume,
+void note_continuation(const std::string& job, const std::vector<ResumePoint>& resumes,
                        int fit_number) {
   std::string file = note_of_launcher(fit_number);
-  if (file.empty() && resume && !resume->rescued_from.empty()) {
-    file = rescue_note_in(resume->rescued_from);
+  if (file.empty() && !resumes.empty() && !resumes.front().rescued_from.empty()) {
+    file = rescue_note_in(resumes.front().rescued_from);
   }
   if (file.empty()) return;
   if (auto note = read_rescue_note(file)) {
@@ -33,14 +33,14 @@ void note_continuation(const std::string& job, const std::optional<ResumePoint>&
 }  // namespace
 
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
-                    const std::optional<ResumePoint>& resume, int fit_number) {
-  note_continuation(place.id(), resume, fit_number);
+                    const std::vector<ResumePoint>& resumes, int fit_number) {
+  note_continuation(place.id(), resumes, fit_number);
   if (!spec.is_rescuable()) return;
   const std::vector<std::byte> bytes =
       encode_run_card({.mesh = *spec.mesh,
                        .num_workers = spec.num_joins(),
                        .seed = assignment.seed,
-                       .begin_step = resume ? resume->step : 0,
+                       .begin_step = resumes.empty() ? 0 : resumes.front().step,
                        .checkpoints = assignment.checkpoint.path,
                        .keep_for_rescue_s = std::max(spec.keep_for_rescue_s, launcher_keeps_s()),
                        .fit_number = fit_number});

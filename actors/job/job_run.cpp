@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "actors/commands/post_server.hpp"
+#include "actors/host/checkpoint_place.hpp"
 #include "actors/host/host_run.hpp"
 #include "actors/host/left_for_rescue.hpp"
 #include "actors/job/job_outcome.hpp"
@@ -24,7 +25,6 @@
 #include "actors/process/job_thread.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/signal_hub.hpp"
-#include "actors/process/stack_dump.hpp"
 #include "actors/process/wake_queue.hpp"
 #include "actors/protocol/whereabouts.hpp"
 #include "actors/trainer/callbacks.hpp"
@@ -33,7 +33,6 @@
 #include "actors/trainer/validations.hpp"
 #include "transport/job/post_socket.hpp"
 #include "transport/memory/wait.hpp"
-#include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {
 namespace {
@@ -67,21 +66,16 @@ class JobRun {
     control_.begin(result_.job, spec_.actors);
     host_.board.trainer().open(ActorKind::trainer, -1, -1, ::getpid());
     host_.board.trainer().state(ActorState::starting);
-    const std::string& checkpoints = spec_.checkpoint.path;
-    if (!checkpoints.empty() && spec_.mesh) {
-      checkpoint_lock_.emplace(checkpoints,
-                               fmt::format("job {} (pid {})", host_.place.id(), ::getpid()));
-      remove_unfinished(posix_file_system(), checkpoints);
-    }
-    const std::optional<ResumePoint> resume = find_resume_point(spec_);
+    checkpoints_.emplace(spec_, host_.place.id()).take();
     assignment_ = assignment_of(spec_, host_.folder.path());
-    if (resume) assignment_.seed = resume->seed;
+    resumes_ = find_resume_points(spec_, assignment_);
     assignment_.loop = request.loop;
     assignment_.loop_config = request.loop_config;
-    write_run_card(host_.place, spec_, assignment_, resume, request.fit_number);
+    write_run_card(host_.place, spec_, assignment_, resumes_, request.fit_number);
     link_ = TrainerLink::start(
         {.spec = spec_,
-         .resume = resume,
+         .resumes = resumes_,
+         .storage = checkpoints_->leave_mark(assignment_),
          .assignment = assignment_,
          .job_id = host_.place.job().id,
          .token = host_.place.job().token,
@@ -250,7 +244,7 @@ class JobRun {
               if (!spec_.recovery.recovers()) rendezvous_.reset();  // all hosts have joined
               host_.times.tell();
               control_.runs();
-              if (started.generation == 1) return;
+              if (started.generation == 1) return begin_at(started.step);
               call_back("on_recovered", &Callback::on_recovered, started.step);
             },
             [&](const trainer_event::Lost& lost) {
@@ -267,6 +261,12 @@ class JobRun {
             [&](const trainer_event::Ended& ended) { take_end(ended); },
         },
         event);
+  }
+
+  /// The job may begin with an earlier checkpoint, since another host lacks its copies of others.
+  void begin_at(std::uint64_t step) {
+    if (keep_only(step, resumes_, assignment_))
+      write_run_card(host_.place, spec_, assignment_, resumes_, request_.fit_number);
   }
 
   void take_end(const trainer_event::Ended& ended) {
@@ -320,12 +320,9 @@ class JobRun {
     try {
       call();
     } catch (const Error& e) {
-      fail_here({.code = e.code(), .message = e.what(), .worker = worker});
+      Failure failure{.code = e.code(), .message = e.what(), .worker = worker};
+      carry_out(outcome_.on_own_failure(std::move(failure), Clock::now()));
     }
-  }
-
-  void fail_here(Failure failure) {
-    carry_out(outcome_.on_own_failure(std::move(failure), Clock::now()));
   }
 
   /// Calls the function of every callback, unless a callback or the run folder has failed already.
@@ -365,9 +362,10 @@ class JobRun {
   const RunningJob running_;
   // The subscription is made first, so signals are handled until the members below are destroyed.
   const std::unique_ptr<SignalSubscription> signals_;
-  std::optional<CheckpointLock> checkpoint_lock_;
+  std::optional<CheckpointPlace> checkpoints_;
   HostRun host_;
   Assignment assignment_;
+  std::vector<ResumePoint> resumes_;  ///< from which the job may continue
   WakeQueue<TrainerEvent> events_;
   std::unique_ptr<TrainerLink> link_;
   std::optional<Rendezvous> rendezvous_;

@@ -10,7 +10,7 @@
 
 #include "actors/launch/worker_command.hpp"
 #include "actors/process/outlet.hpp"
-#include "actors/protocol/protocol.hpp"
+#include "actors/protocol/host_messages.hpp"
 
 namespace weft {
 

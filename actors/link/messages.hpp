@@ -44,7 +44,8 @@ using AgentActor =
                      On<stop_a>>;                 // the job has ended
 
 using TrainerActor = caf::typed_actor<
-    Ask<HostWelcome, host_a, HostJoin, AgentActor>, On<news_a, HostNews>,
+    Ask<HostWelcome, host_a, HostJoin, AgentActor>, Ask<bool, folder_a, HostFolder, AgentActor>,
+    On<news_a, HostNews>,
     On<prepared_a, std::int32_t, std::uint64_t>,  // host, number of the Prepare
     Ask<Assignment, join_a, JoinRequest, WorkerActor>, On<program_a, ProgramSeen>,
     On<lease_a, std::uint64_t>,  // the step a worker wants to begin
@@ -72,34 +73,36 @@ using TrainerActor = caf::typed_actor<
 }  // namespace weft
 
 /// Calls TYPE(block, type, name) for each type. The name is the one between processes.
-#define WEFT_LINK_MESSAGES(TYPE)                                 \
-  TYPE(weft_messages, weft::JoinRequest, "weft::join/3")         \
-  TYPE(weft_messages, weft::LoopIdentity, "weft::loop/1")        \
-  TYPE(weft_messages, weft::Assignment, "weft::assignment/8")    \
-  TYPE(weft_messages, weft::ProgramSeen, "weft::program/3")      \
-  TYPE(weft_messages, weft::Report, "weft::report/2")            \
-  TYPE(weft_messages, weft::Start, "weft::start/7")              \
-  TYPE(weft_messages, weft::StoredCommand, "weft::command/1")    \
-  TYPE(weft_messages, weft::CommandMark, "weft::mark/1")         \
-  TYPE(weft_messages, weft::CommandList, "weft::commands/1")     \
-  TYPE(weft_messages, weft::CommandsRead, "weft::read/1")        \
-  TYPE(weft_messages, weft::CommandsAwaited, "weft::awaited/1")  \
-  TYPE(weft_messages, weft::ReadElsewhere, "weft::elsewhere/1")  \
-  TYPE(weft_messages, weft::CommandPost, "weft::post/1")         \
-  TYPE(weft_messages, weft::LoopEnded, "weft::ended/6")          \
-  TYPE(weft_messages, weft::ProcessEnded, "weft::process/3")     \
-  TYPE(weft_messages, weft::WorkerActor, "weft::worker/7")       \
-  TYPE(weft_messages, weft::StateHashes, "weft::hashes/1")       \
-  TYPE(weft_messages, weft::PartWritten, "weft::part/1")         \
-  TYPE(weft_messages, weft::SaveEnded, "weft::saved/1")          \
-  TYPE(weft_messages, weft::DataHashes, "weft::data/2")          \
-  TYPE(weft_messages, weft::TrainerActor, "weft::trainer/8")     \
-  TYPE(weft_messages, weft::AgentActor, "weft::agent/2")         \
-  TYPE(weft_messages, weft::HostJoin, "weft::host_join/3")       \
-  TYPE(weft_messages, weft::HostWelcome, "weft::host/2")         \
-  TYPE(weft_messages, weft::HostProcess, "weft::host_process/1") \
-  TYPE(weft_messages, weft::HostNews, "weft::host_news/1")       \
-  TYPE(weft_messages, weft::WireAddresses, "weft::wires/1")      \
+#define WEFT_LINK_MESSAGES(TYPE)                                  \
+  TYPE(weft_messages, weft::JoinRequest, "weft::join/3")          \
+  TYPE(weft_messages, weft::LoopIdentity, "weft::loop/1")         \
+  TYPE(weft_messages, weft::Assignment, "weft::assignment/8")     \
+  TYPE(weft_messages, weft::ProgramSeen, "weft::program/3")       \
+  TYPE(weft_messages, weft::Report, "weft::report/2")             \
+  TYPE(weft_messages, weft::Start, "weft::start/8")               \
+  TYPE(weft_messages, weft::StoredCommand, "weft::command/1")     \
+  TYPE(weft_messages, weft::CommandMark, "weft::mark/1")          \
+  TYPE(weft_messages, weft::CommandList, "weft::commands/1")      \
+  TYPE(weft_messages, weft::CommandsRead, "weft::read/1")         \
+  TYPE(weft_messages, weft::CommandsAwaited, "weft::awaited/1")   \
+  TYPE(weft_messages, weft::ReadElsewhere, "weft::elsewhere/1")   \
+  TYPE(weft_messages, weft::CommandPost, "weft::post/1")          \
+  TYPE(weft_messages, weft::LoopEnded, "weft::ended/6")           \
+  TYPE(weft_messages, weft::ProcessEnded, "weft::process/3")      \
+  TYPE(weft_messages, weft::WorkerActor, "weft::worker/8")        \
+  TYPE(weft_messages, weft::StateHashes, "weft::hashes/1")        \
+  TYPE(weft_messages, weft::PartWritten, "weft::part/1")          \
+  TYPE(weft_messages, weft::SaveEnded, "weft::saved/2")           \
+  TYPE(weft_messages, weft::DataHashes, "weft::data/2")           \
+  TYPE(weft_messages, weft::TrainerActor, "weft::trainer/9")      \
+  TYPE(weft_messages, weft::AgentActor, "weft::agent/2")          \
+  TYPE(weft_messages, weft::HostJoin, "weft::host_join/3")        \
+  TYPE(weft_messages, weft::HostWelcome, "weft::host/3")          \
+  TYPE(weft_messages, weft::OfferedCheckpoint, "weft::offered/1") \
+  TYPE(weft_messages, weft::HostFolder, "weft::host_folder/1")    \
+  TYPE(weft_messages, weft::HostProcess, "weft::host_process/1")  \
+  TYPE(weft_messages, weft::HostNews, "weft::host_news/1")        \
+  TYPE(weft_messages, weft::WireAddresses, "weft::wires/1")       \
   TYPE(weft_messages, weft::WireLost, "weft::wire_lost/1")
 
 CAF_BEGIN_TYPE_ID_BLOCK(weft_messages, caf::id_block::weft_names::end)

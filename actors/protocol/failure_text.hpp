@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "actors/protocol/protocol.hpp"
+#include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/sighting.hpp"
 
 namespace weft {

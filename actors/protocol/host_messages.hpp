@@ -9,6 +9,7 @@
 
 #include "actors/protocol/protocol.hpp"
 #include "inspect/hosts/host_list.hpp"
+#include "transport/storage/host_folders.hpp"
 
 namespace weft {
 
@@ -39,6 +40,8 @@ struct HostWelcome {
   std::string token{};  ///< the agent's workers join with it
   std::string fits{};  ///< for workers that run main() again (NamelessFit); "": the loop has a name
   Assignment assignment{};
+  HostStorage storage = HostStorage::unknown;
+  std::vector<OfferedCheckpoint> offered{};  ///< newest first; the job may continue from these
 };
 
 /// A worker's process, as its host sees it.
@@ -46,6 +49,16 @@ struct HostProcess {
   std::int32_t worker = -1;
   std::uint64_t core_time = 0;  ///< on all cores, in ticks of its kernel
   std::string doing{};          ///< "sleeps in futex_wait"
+};
+
+/// The end of a worker's process, as its parent saw it.
+struct ProcessEnded {
+  std::int32_t worker = -1;
+  std::int32_t pid = 0;
+  std::int32_t signal = 0;
+  std::int32_t exit_code = 0;
+  bool out_of_memory = false;  ///< the kernel killed a process meanwhile, for lack of memory
+  bool status_taken = false;   ///< other code has reaped the process, so how it ended isn't known
 };
 
 /// Sent each second, and before the end of a process is reported.

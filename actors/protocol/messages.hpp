@@ -58,12 +58,12 @@ auto inspect(Inspector& f, PartWritten& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, SaveEnded& x) {
-  return inspect_fields(f, x, x.generation, x.save, x.step, x.path, x.error, x.message);
+  return inspect_fields(f, x, x.worker, x.generation, x.save, x.step, x.path, x.error, x.message);
 }
 template <class Inspector>
 auto inspect(Inspector& f, Start& x) {
   return inspect_fields(f, x, x.generation, x.step, x.reports, x.checkpoint, x.resume, x.saved_step,
-                        x.asks, x.commands, x.commands_read, x.donors);
+                        x.asks, x.commands, x.commands_read, x.donors, x.folders, x.copies, x.seed);
 }
 template <class Inspector>
 auto inspect(Inspector& f, LoopEnded& x) {
@@ -87,7 +87,16 @@ auto inspect(Inspector& f, HostJoin& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostWelcome& x) {
-  return inspect_fields(f, x, x.taken, x.job_id, x.token, x.fits, x.assignment);
+  return inspect_fields(f, x, x.taken, x.job_id, x.token, x.fits, x.assignment, x.storage,
+                        x.offered);
+}
+template <class Inspector>
+auto inspect(Inspector& f, OfferedCheckpoint& x) {
+  return inspect_fields(f, x, x.step, x.id, x.path);
+}
+template <class Inspector>
+auto inspect(Inspector& f, HostFolder& x) {
+  return inspect_fields(f, x, x.host, x.machine, x.path, x.is_shared, x.newest, x.copies);
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostNews& x) {

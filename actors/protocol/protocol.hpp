@@ -120,6 +120,11 @@ struct Start {
   std::vector<StoredCommand> commands{};  ///< all commands of the job
   std::uint64_t commands_read = 0;        ///< how many of them `checkpoint` knows
   std::vector<std::int32_t> donors{};     ///< see JobHosts::donors()
+  /// The folders of checkpoints, by host, if each host stores its own; else empty, and all store to
+  /// Assignment::checkpoint.
+  std::vector<std::string> folders{};
+  std::vector<std::string> copies{};  ///< of `resume`, by host, if each host stores its own
+  std::uint64_t seed = 0;             ///< of `resume`, or else RunConfig::seed
 };
 
 /// The end of a worker's loop. Generation 0: the worker has joined but can't run the loop.
@@ -135,16 +140,6 @@ struct LoopEnded {
   std::string last{};       ///< the call that its last program ran for; "": none
   std::string thrown_at{};  ///< the user's calls at the throw; "": unknown, or the loop returned
   std::string returned{};   ///< the returned value as CBOR; "": nothing
-};
-
-/// The end of a worker's process, as its parent saw it.
-struct ProcessEnded {
-  std::int32_t worker = -1;
-  std::int32_t pid = 0;
-  std::int32_t signal = 0;
-  std::int32_t exit_code = 0;
-  bool out_of_memory = false;  ///< the kernel killed a process meanwhile, for lack of memory
-  bool status_taken = false;   ///< other code has reaped the process, so how it ended isn't known
 };
 
 }  // namespace weft

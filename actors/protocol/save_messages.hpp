@@ -1,6 +1,7 @@
 #pragma once
 /// The messages between trainer and workers about a save by CheckpointManagers. Worker 0 joins the
-/// parts of all workers when the trainer reports that they are written.
+/// parts of all workers when the trainer reports that they are written. If each host stores its own
+/// checkpoints, the first worker of each host joins the parts of its host, and worker 0 is last.
 
 #include <cstdint>
 #include <string>
@@ -17,9 +18,10 @@ struct PartWritten {
   std::string message{};
 };
 
-/// The checkpoint in `path` is durable, or could not be written. Worker 0 sends this to the
-/// trainer, which sends it to all workers.
+/// The checkpoint in `path` is durable, or could not be written. A worker that joins parts sends
+/// this to the trainer, which sends that of worker 0, or the first error, to all workers.
 struct SaveEnded {
+  std::int32_t worker = 0;
   std::uint64_t generation = 1;
   std::uint64_t step = 0;
   std::uint64_t save = 0;  ///< the same number as in PartWritten

@@ -138,7 +138,7 @@ void LoopPublisher::add_copy(const std::source_location& where) {
             .version = runtime_.step(),
             .run = runtime_.runs(),
             .held = std::make_shared<HeldBuffers>(true)};
-  copy.shards = own_state(runtime_, options_.tensors, *copy.held, where).shards;
+  copy.shards = own_state(runtime_, options_.tensors, *copy.held, {}, where).shards;
   runtime_.hold(copy.held);
   {
     const std::lock_guard lock(mutex_);

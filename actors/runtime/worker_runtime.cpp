@@ -112,6 +112,7 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
   Executed& executed = executed_.at(number);
   require_known(executed, inputs);
   if (resume_from_) resume_from_->require_taken(program.inputs, inputs);
+  for (LoopObserver* each : observers_) each->runs(plan->program);
   const bool is_compared = options_.check_data != DataChecks::never;
   if (is_due(options_.check_data, executed.runs + 1) ||
       (is_compared && (!put_.tensors.empty() || sets_state(program, inputs)))) {

@@ -18,6 +18,8 @@ struct WholeCheckpoint {
   std::uint64_t step = 0;
   std::string path{};
   bool is_saved = false;  ///< a CheckpointManager saved it, so it has the state by names
+  /// The paths of the copies, by host, if each host stores its own; "" if a host has none.
+  std::vector<std::string> copies{};
 };
 
 namespace action {
@@ -80,8 +82,10 @@ struct TellSaved {
   SaveEnded ended;
 };
 
-/// A message to worker 0: all parts of this save are written and can be joined to a checkpoint.
+/// A message to this worker: all parts of this save are written and can be joined to a checkpoint
+/// in the folder of its host.
 struct JoinParts {
+  int worker = 0;
   std::uint64_t generation = 0;
   std::uint64_t save = 0;
 };

@@ -46,7 +46,15 @@ Actions CheckpointTally::part_written(const PartWritten& part) {
   }
   save_->workers.insert(part.worker);
   if (save_->workers.size() < num_workers_) return actions;
-  if (!save_->failure) return {action::JoinParts{.generation = generation_, .save = part.save}};
+  if (!save_->failure) {
+    if (num_hosts_ == 1) return {action::JoinParts{.generation = generation_, .save = part.save}};
+    const int workers_per_host = static_cast<int>(num_workers_) / num_hosts_;
+    for (int host = 1; host < num_hosts_; ++host) {
+      actions.push_back(action::JoinParts{
+          .worker = host * workers_per_host, .generation = generation_, .save = part.save});
+    }
+    return actions;
+  }
   save_->is_over = true;
   actions.push_back(action::TellSaved{*save_->failure});
   return actions;
@@ -58,13 +66,41 @@ std::optional<int> CheckpointTally::culprit(std::string_view message) const {
   return save_->culprit;
 }
 
+void CheckpointTally::set_copy(int host, const std::string& path) {
+  for (auto* checkpoint : {&last_, &resume_}) {
+    if (!*checkpoint || (*checkpoint)->copies.empty()) continue;
+    (*checkpoint)->copies.at(static_cast<std::size_t>(host)) = path;
+  }
+}
+
+/// Lets worker 0 join its parts when all other hosts have their copies.
+Actions CheckpointTally::copy_ended(const SaveEnded& ended) {
+  if (ended.error != 0) {
+    save_->is_over = true;
+    SaveEnded failure = ended;
+    failure.message = fmt::format("worker {}: {}", ended.worker, ended.message);
+    return {action::TellSaved{std::move(failure)}};
+  }
+  save_->copies[ended.worker] = ended.path;
+  if (static_cast<int>(save_->copies.size()) + 1 < num_hosts_) return {};
+  return {action::JoinParts{.generation = generation_, .save = ended.save}};
+}
+
 Actions CheckpointTally::save_ended(const SaveEnded& ended) {
   const bool is_current =
       ended.generation == generation_ && save_ && ended.save == save_->number && !save_->is_over;
+  if (ended.worker != 0) return is_current ? copy_ended(ended) : Actions{};
   // A checkpoint is whole even if worker 0 was lost after it had joined the parts.
   const bool is_whole = ended.error == 0;
   if (is_whole && (!last_ || ended.step >= last_->step)) {
     last_ = WholeCheckpoint{.step = ended.step, .path = ended.path, .is_saved = true};
+    if (num_hosts_ > 1) {
+      last_->copies.push_back(ended.path);
+      if (is_current) {
+        for (const auto& [worker, path] : save_->copies) last_->copies.push_back(path);
+      }
+      last_->copies.resize(static_cast<std::size_t>(num_hosts_));
+    }
     std::erase_if(parts_, [&](const auto& entry) { return entry.second.step < last_->step; });
   }
   if (!is_current) return {};

@@ -27,6 +27,14 @@ class CheckpointTally {
         resume_(std::move(resume)),
         last_(resume_) {}
 
+  /// Each of these hosts stores its own copy of each checkpoint. The first worker of each host joins
+  /// the parts of its workers, and worker 0 does so when all others have: so each checkpoint of
+  /// host 0 has copies on all hosts.
+  void store_per_host(int num_hosts) { num_hosts_ = num_hosts; }
+  /// The job begins with this checkpoint instead.
+  void resume_from(std::optional<WholeCheckpoint> resume) { last_ = resume_ = std::move(resume); }
+  /// Another process has taken the place of a lost host, and has this copy of last(), or "".
+  void set_copy(int host, const std::string& path);
   /// Records any worker's report, with or without a checkpoint.
   void reported(const Report& report);
   /// Records that a worker has written its part of a save. When all parts are written, worker 0
@@ -36,7 +44,7 @@ class CheckpointTally {
   /// If a loop ended with this message because some worker couldn't write its part, returns that
   /// worker.
   std::optional<int> culprit(std::string_view message) const;
-  /// Records that worker 0 has joined the parts, or has failed to.
+  /// Records that a worker has joined parts, or has failed to.
   Actions save_ended(const SaveEnded& ended);
   /// Called when the loops of `generation` begin at `step`. They make later checkpoints again.
   void begin_generation(std::uint64_t generation, std::uint64_t step);
@@ -67,9 +75,13 @@ class CheckpointTally {
     std::set<int> workers{};  ///< workers that have written their parts, or failed to
     std::optional<SaveEnded> failure{};
     int culprit = -1;
+    std::map<int, std::string> copies{};  ///< by the worker that has joined it
     bool is_over = false;
   };
+  Actions copy_ended(const SaveEnded& ended);
+
   std::size_t num_workers_;
+  int num_hosts_ = 1;  ///< that store copies
   const bool keeps_state_;
   bool has_kept_state_ = keeps_state_;
   std::optional<WholeCheckpoint> resume_;

@@ -101,6 +101,7 @@ Actions JobState::start_if_prepared() {
               .saved_step = checkpoints_.saved_step(),
               .asks = asks_};
   if (load) (load->is_saved ? start.resume : start.checkpoint) = load->path;
+  if (load) start.copies = load->copies;
   if (!load && step > 0) start.donors = hosts_.donors();
   for (ReportFilter& reports : reports_) {
     reports.begin_generation(generation_, step, start.checkpoint);

@@ -12,12 +12,12 @@
 
 namespace weft {
 
-/// Returns whether the action is sent to this worker. Only worker 0 joins the parts of checkpoints.
+/// Returns whether the action is sent to this worker.
 inline bool is_for(const Action& action, int worker) {
   return std::visit(Overloaded{
                         [&](const action::Asked& asked) { return worker != asked.worker; },
                         [&](const action::PeerEnded& ended) { return worker != ended.worker; },
-                        [&](const action::JoinParts&) { return worker == 0; },
+                        [&](const action::JoinParts& parts) { return worker == parts.worker; },
                         [](const action::Prepare&) { return false; },
                         [](const action::Kill&) { return false; },
                         [](const action::Launch&) { return false; },

@@ -90,7 +90,7 @@ void finish(Self self) {
 
 void carry_out(Self self, Action action) {
   auto& state = state_of(self);
-  if (auto* const start = std::get_if<Start>(&action)) add_commands(self, *start);
+  if (auto* const start = std::get_if<Start>(&action)) complete(self, *start);
   const auto in = [self](std::uint64_t ms, auto... message) {
     send_later(self, std::chrono::milliseconds(ms), message...);
   };
@@ -150,32 +150,6 @@ void carry_out(Self self, const Actions& actions) {
 
 namespace {
 
-JobTerms terms_of(const TrainerLinkOptions& options) {
-  const JobSpec& spec = options.spec;
-  std::optional<WholeCheckpoint> resume;
-  if (options.resume) {
-    resume = {.step = options.resume->step, .path = options.resume->path, .is_saved = true};
-  }
-  return {.num_workers = spec.num_joins(),
-          .num_hosts = spec.place.count,
-          .recovery = spec.recovery,
-          .keeps_state = spec.keeps_state,
-          .resume = std::move(resume),
-          .timeout_s = spec.timeout_s,
-          .grace_s = spec.grace_s,
-          .any_process_joins = options.any_process_joins,
-          .has_processes = spec.num_workers > 0};
-}
-
-/// Reports each complete checkpoint once, even if it is written again after a loss.
-void tell_whole_checkpoint(Self self) {
-  auto& state = state_of(self);
-  const auto& whole = state.job->checkpoints().last();
-  if (!whole || whole->step <= state.saved_told) return;
-  state.saved_told = whole->step;
-  state.options.on_event(trainer_event::Saved{.step = whole->step, .path = whole->path});
-}
-
 void take_report(Self self, const Report& report) {
   auto& state = state_of(self);
   state.last_metrics[report.worker] = report.metrics;
@@ -189,15 +163,6 @@ void take_report(Self self, const Report& report) {
   const auto& whole = state.job->checkpoints().last();
   state.options.on_event(trainer_event::Reported{
       .report = report, .whole_step = whole ? std::optional(whole->step) : std::nullopt});
-}
-
-void save_ended(Self self, const SaveEnded& ended) {
-  auto& state = state_of(self);
-  if (ended.error == 0) {
-    logger("weft.trainer")->info("step {} is saved in {}", ended.step, ended.path);
-  }
-  carry_out(self, state.job->checkpoints().save_ended(ended));
-  tell_whole_checkpoint(self);
 }
 
 /// Messages of a process that was refused or given up are ignored.
@@ -240,9 +205,12 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
     return state_of(self).workers.origin(sender);
   });
   state.job.emplace(terms_of(options));
-  if (options.resume) state.saved_told = options.resume->step;
+  const auto& resumes = options.resumes;
+  if (!resumes.empty()) state.saved_told = resumes.front().step;
   state.desk.emplace(options.spec.num_joins(),
-                     options.resume ? options.resume->commands : std::vector<StoredCommand>());
+                     resumes.empty() ? std::vector<StoredCommand>() : resumes.front().commands);
+  state.folders.emplace(options.spec.place.count, options.storage,
+                        options.assignment.checkpoint.path);
   state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
   state.recorder.state(ActorState::joining);
   route_to_log(self, "weft.trainer");
@@ -253,6 +221,10 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
       [self](host_a, const HostJoin& request, const AgentActor& agent) {
         heard(self);
         return join_host(self, request, agent);
+      },
+      [self](folder_a, const HostFolder& folder, const AgentActor& agent) {
+        heard(self);
+        return take_folder(self, folder, agent);
       },
       [self](news_a, const HostNews& news) { take_news(self, news); },
       [self](prepared_a, std::int32_t other, std::uint64_t number) {

@@ -18,6 +18,7 @@
 #include "actors/trainer/host_link.hpp"
 #include "actors/trainer/job_spec.hpp"
 #include "transport/blackbox/recorder.hpp"
+#include "transport/storage/host_folders.hpp"
 
 namespace weft {
 
@@ -66,14 +67,17 @@ struct ResumePoint {
   std::string path;
   std::uint64_t step = 0;
   std::uint64_t seed = 0;
+  std::string copy_id{};       ///< id_of_copy(); "" if the job has one host or the path is a URL
   std::string rescued_from{};  ///< the run folder of the job that was rescued; "" if there is none
   std::vector<StoredCommand> commands{};
 };
 
 struct TrainerLinkOptions {
   JobSpec spec;
-  std::optional<ResumePoint> resume;
-  Assignment assignment;  ///< the same for every worker
+  /// The job begins with the first of these of which all hosts have a copy; empty: at step 0.
+  std::vector<ResumePoint> resumes;
+  HostStorage storage = HostStorage::none;  ///< unknown, or none
+  Assignment assignment;                    ///< the same for every worker
   std::string job_id;
   std::string token;
   std::string fits;  ///< for workers of other hosts that run main() again; see HostWelcome

@@ -100,11 +100,6 @@ void write_places(TrainerState& state, const HostJoin& join) {
   }
 }
 
-/// Returns whether loops of the job have begun, or are about to.
-bool has_begun(const JobState& job) {
-  return job.phase() != JobPhase::gathering || job.generation() > 1;
-}
-
 /// Returns why the agent has to wait: the place may belong to a process that is lost, which the
 /// trainer will soon notice. Returns nothing if it has not to wait.
 std::optional<std::string> taken_for_now(const HostJoin& join, const TrainerState& state) {
@@ -137,6 +132,10 @@ void watch_member(Self self, const Member& member) {
 }
 
 }  // namespace
+
+bool has_begun(const JobState& job) {
+  return job.phase() != JobPhase::gathering || job.generation() > 1;
+}
 
 caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker) {
   auto& state = state_of(self);
@@ -191,7 +190,9 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   return HostWelcome{.job_id = state.options.job_id,
                      .token = state.options.token,
                      .fits = state.options.fits,
-                     .assignment = state.options.assignment};
+                     .assignment = state.options.assignment,
+                     .storage = state.folders->kind(),
+                     .offered = offer(self, join.host)};
 }
 
 bool may_tell_of(Self self, int worker) {

@@ -41,6 +41,8 @@ struct TrainerState {
   std::optional<CommandDesk> desk;
   std::optional<std::uint64_t> begun;  ///< the last step that a loop of an earlier generation began
   HostList places;                     ///< of the hosts that have joined
+  std::optional<HostFolders> folders;  ///< of checkpoints
+  std::map<int, std::vector<OfferedCheckpoint>> offered;  ///< by host, when it joined
   const char* name = "weft.trainer";
 };
 
@@ -57,8 +59,21 @@ void unwind_commands(Self self);
 /// The job has ended: answers the posters whose commands weren't read.
 void end_commands(Self self);
 
+// The following functions are in trainer_storage_actor.cpp.
+JobTerms terms_of(const TrainerLinkOptions& options);
+/// Returns the checkpoints from which the job may continue, for a host that joins.
+std::vector<OfferedCheckpoint> offer(Self self, int host);
+caf::result<bool> take_folder(Self self, const HostFolder& folder, const AgentActor& agent);
+/// Adds what the loops need beside the decisions of JobState.
+void complete(Self self, Start& start);
+void save_ended(Self self, const SaveEnded& ended);
+/// Reports each complete checkpoint once, even if it is written again after a loss.
+void tell_whole_checkpoint(Self self);
+
 // The following functions are in trainer_members_actor.cpp.
 caf::result<Assignment> join(Self self, const JoinRequest& request, const WorkerActor& worker);
+/// Returns whether loops of the job have begun, or are about to.
+bool has_begun(const JobState& job);
 /// Handles the first message of an agent. If its program differs from this host's, the job fails
 /// before its loops begin.
 caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent);

@@ -55,8 +55,9 @@ class WorkerLife {
     for (std::uint64_t generation = 0;;) {
       ended = {.worker = identity_.worker};
       try {
-        const Start start = link_.permits().wait_started(generation);
+        Start start = link_.permits().wait_started(generation);
         generation = ended.generation = start.generation;
+        take_own_storage(start);
         stages_.ended("others joined");
         run_generation(start, ended);
       } catch (...) {
@@ -89,6 +90,23 @@ class WorkerLife {
     recorder_.board.open(ActorKind::worker, identity_.worker, -1, ::getpid());
     recorder_.state(ActorState::idle);
     return true;
+  }
+
+  /// Replaces host 0's paths by those of this host, if each host stores its own checkpoints.
+  void take_own_storage(Start& start) {
+    assignment_.seed = start.seed;
+    if (start.folders.empty()) return;
+    const int host = identity_.worker / (assignment_.num_workers / assignment_.num_hosts);
+    assignment_.checkpoint.path = start.folders.at(static_cast<std::size_t>(host));
+    if (start.resume.empty()) return;
+    const std::string& copy = start.copies.at(static_cast<std::size_t>(host));
+    if (copy.empty()) {
+      fail(Errc::not_found,
+           "host {} has no copy of {} of host 0, from which the job continues: copy it to {} on "
+           "this host",
+           host, start.resume, assignment_.checkpoint.path);
+    }
+    start.resume = copy;
   }
 
   void run_generation(const Start& start, LoopEnded& ended) {

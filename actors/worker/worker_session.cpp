@@ -103,7 +103,9 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity,
       checkpoints_(
           runtime_, loaders_, link, recorder_,
           {.worker = worker_,
-           .num_workers = assignment.num_workers,
+           .num_workers =
+               assignment.num_workers / (start.folders.empty() ? 1 : assignment.num_hosts),
+           .is_per_host = !start.folders.empty(),
            .job_id = job_id_,
            .seed = assignment.seed,
            .config = assignment.checkpoint,

@@ -19,14 +19,11 @@ namespace weft::host_actors_test {
 namespace {
 
 using testing::AppProcess;
+using testing::expect_says;
 using testing::Slots;
 using testing::TemporaryFolder;
 
 constexpr int kKilled = 128 + 9;
-
-void expect_says(const AppProcess& host, const std::string& text) {
-  EXPECT_NE(host.output().find(text), std::string::npos) << text << "\n" << host.output();
-}
 
 /// The hosts of a system.
 class HostActors : public ::testing::Test {

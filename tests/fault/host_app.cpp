@@ -33,6 +33,7 @@ struct Plan {
   int signals = -1;               ///< the worker that sends `signal` to its parent then
   int signal = SIGKILL;
   int waits = -1;  ///< the worker that waits until `once` exists, and makes `once`.waits before
+  std::uint64_t save_every = 0;  ///< steps; 0: the loop saves no checkpoints
 };
 Plan plan;  // main() sets it before fit(), in the workers too
 
@@ -82,6 +83,9 @@ void count(weft::TrainContext& ctx) {
   const auto shift =
       weft::shard_map([](const weft::Tensor& part) { return weft::ring_shift(part, {"data"}); },
                       *ctx.mesh(), weft::PartitionSpec{"data"}, weft::PartitionSpec{"data"});
+  std::optional<weft::CheckpointManager> checkpoints;
+  if (plan.save_every != 0) checkpoints.emplace();
+  const std::vector<weft::Parameter> state{counter, sum, shifted};
   while (ctx.step() < plan.steps) {
     const bool acts = ctx.world_rank() == std::max({plan.kills, plan.signals, plan.waits});
     const std::uint64_t moment = plan.acts_at != 0 ? plan.acts_at : plan.steps / 2;
@@ -104,6 +108,7 @@ void count(weft::TrainContext& ctx) {
       sum.assign(sum * 0.5 + weft::sum(sum + 1) * 0.01);
     }
     weft::sync();
+    if (checkpoints) checkpoints->save(state);
   }
   const weft::Tensor whole = weft::sum(sum);
   ctx.report({{"counter", counter.item()},
@@ -131,9 +136,14 @@ int main(int argc, char** argv) {
   app.add_option("--signal", plan.signal);
   app.add_option("--waits", plan.waits);
   app.add_option("--once", plan.once);
-  app.add_option("--workers", workers);
+  app.add_option("--workers", workers)->take_last();
+  weft::CheckpointConfig checkpoint;
+  app.add_option("--save-every", plan.save_every);
+  app.add_option("--checkpoints", checkpoint.path);
+  app.add_option("--keep", checkpoint.max_to_keep);
   app.add_option("--max-failures", failure.max_failures);
   app.add_option("--host-timeout", failure.host_timeout_s);
+  app.add_option("--state-versions", failure.state_versions);
   app.add_option("--json", json);
   weft::BackendConfig backend{.timeout_s = 300, .spmd = {}};
   app.add_option("--timeout", backend.timeout_s)->take_last();
@@ -143,11 +153,14 @@ int main(int argc, char** argv) {
       "--wire", [&](const std::string& text) { backend.wire = weft::parse_wire(text); });
   weft::RunConfig run{.name = "hosts"};
   app.add_option("--storage", run.storage_path);
+  app.add_option("--resume", run.resume)->take_last();
   bool fits_twice = false;
   app.add_flag("--fits-twice", fits_twice);
   CLI11_PARSE(app, argc, argv);
   backend.spmd = {.mesh_shape = {workers}, .axis_names = {"data"}};
   run.failure = failure;
+  checkpoint.save_interval = static_cast<int>(plan.save_every);
+  run.checkpoint = checkpoint;
   weft::Trainer trainer(count,
                         {.scaling = {.num_workers = workers}, .backend = backend, .run = run});
   const weft::Result result = trainer.fit();

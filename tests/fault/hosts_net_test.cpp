@@ -19,13 +19,10 @@ namespace weft::hosts_net_test {
 namespace {
 
 using testing::AppProcess;
+using testing::expect_says;
 using testing::NetMachines;
 using testing::Slots;
 using Json = nlohmann::json;
-
-void expect_says(const AppProcess& host, const std::string& text) {
-  EXPECT_NE(host.output().find(text), std::string::npos) << text << "\n" << host.output();
-}
 
 /// Two machines, and one that is spare.
 class HostsNet : public ::testing::Test {

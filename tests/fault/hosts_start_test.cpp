@@ -18,6 +18,7 @@
 
 #include "tests/support/app_process.hpp"
 #include "tests/support/free_port.hpp"
+#include "tests/support/slots.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "transport/memory/namespaces.hpp"
 
@@ -25,16 +26,13 @@ namespace weft::hosts_start_test {
 namespace {
 
 using testing::AppProcess;
+using testing::expect_says;
 namespace fs = std::filesystem;
 
 std::vector<std::string> joined(std::vector<std::string> words,
                                 const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
-}
-
-void expect_says(const AppProcess& app, const std::string& text) {
-  EXPECT_NE(app.output().find(text), std::string::npos) << text << "\n" << app.output();
 }
 
 void write(const std::string& path, const std::string& text, mode_t mode) {

@@ -19,16 +19,13 @@ namespace weft::hosts_test {
 namespace {
 
 using testing::AppProcess;
+using testing::expect_says;
 using testing::Slots;
 using Json = nlohmann::json;
 
 /// Returns the words for a job of two workers that trains for this number of epochs.
 std::vector<std::string> digits(const std::string& epochs) {
   return {DIGITS, "--epochs", epochs, "--workers", "2", "--chips", "1"};
-}
-
-void expect_says(const AppProcess& host, const std::string& text) {
-  EXPECT_NE(host.output().find(text), std::string::npos) << text << "\n" << host.output();
 }
 
 /// Expects that two hosts end with errors that contain `text`.

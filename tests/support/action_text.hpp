@@ -32,7 +32,10 @@ inline std::string words(const Action& action) {
           [](const action::TellSaved& saved) {
             return fmt::format("saved {} {}", saved.ended.save, saved.ended.message);
           },
-          [](const action::JoinParts& parts) { return fmt::format("join parts {}", parts.save); },
+          [](const action::JoinParts& parts) {
+            return fmt::format("join parts {}{}", parts.save,
+                               parts.worker == 0 ? "" : fmt::format(" by {}", parts.worker));
+          },
           [](const action::Kill& kill) {
             return fmt::format("kill {}{}", kill.worker, kill.dumps_stack ? " with its stack" : "");
           },

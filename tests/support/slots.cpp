@@ -57,6 +57,10 @@ void Slots::train() {
   EXPECT_NE(host(0).wait_for_line("epoch"), "") << host(0).output();
 }
 
+void expect_says(const AppProcess& app, const std::string& text) {
+  EXPECT_NE(app.output().find(text), std::string::npos) << text << "\n" << app.output();
+}
+
 nlohmann::json in_one_memory(const std::vector<std::string>& words,
                              const std::vector<std::string>& variables) {
   AppProcess app(words, variables);

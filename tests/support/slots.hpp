@@ -47,6 +47,8 @@ class Slots {
   std::vector<std::unique_ptr<AppProcess>> hosts_;
 };
 
+/// Expects that the output of a program has this text.
+void expect_says(const AppProcess& app, const std::string& text);
 /// Returns the result of the same program on one host, whose memory has all chips.
 nlohmann::json in_one_memory(const std::vector<std::string>& words,
                              const std::vector<std::string>& variables);

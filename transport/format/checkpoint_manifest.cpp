@@ -272,10 +272,12 @@ std::vector<std::byte> encode_manifest(const CheckpointManifest& manifest, const
   const auto commands = write_commands(builder, manifest.commands);
   flatbuffers::Offset<flatbuffers::Vector<std::int64_t>> dcn_shape;
   if (!manifest.dcn_shape.empty()) dcn_shape = write_dims(builder, manifest.dcn_shape);
+  flatbuffers::Offset<flatbuffers::String> save_id;
+  if (!manifest.save_id.empty()) save_id = builder.CreateString(manifest.save_id);
   fb::FinishManifestBuffer(
       builder, fb::CreateManifest(builder, manifest.step, mesh_shape, axis_names, files,
                                   tensor_list, device_ids, manifest.seed, user_json, loaders,
-                                  manifest.partial, rescued_from, commands, dcn_shape));
+                                  manifest.partial, rescued_from, commands, dcn_shape, save_id));
   if (builder.GetSize() > kManifestBytesMax - kEnvelopePrefixBytes) {
     fail(Errc::invalid_argument,
          "{}: {} tensors in {} files take {} bytes: expected at most {}; store fewer tensors, or "
@@ -304,6 +306,7 @@ CheckpointManifest decode_manifest(std::span<const std::byte> bytes, const Forma
   manifest.dcn_shape = read_dcn_shape(stored.dcn_shape(), kManifestFormat.name);
   if (stored.user_json() != nullptr) manifest.user_json = stored.user_json()->str();
   if (stored.rescued_from() != nullptr) manifest.rescued_from = stored.rescued_from()->str();
+  if (stored.save_id() != nullptr) manifest.save_id = stored.save_id()->str();
   if (const Fault fault = mesh_fault(manifest)) {
     fail(Errc::corrupt, "{}: {}", kManifestFormat.name, *fault);
   }

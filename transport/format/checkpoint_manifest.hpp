@@ -79,6 +79,9 @@ struct CheckpointManifest {
   /// All commands of the job, in order; those that its loops had read come first.
   std::vector<StoredCommand> commands{};
   std::vector<std::int64_t> dcn_shape{};  ///< hosts per axis of the mesh; empty: one host
+  /// If each host of the job has a copy, because they share no folder, this is the same in all
+  /// copies; else "".
+  std::string save_id{};
 
   /// Returns the mesh; std::nullopt if the manifest has none.
   std::optional<Mesh> mesh() const;

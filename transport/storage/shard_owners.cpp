@@ -1,7 +1,9 @@
 #include "transport/storage/shard_owners.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 namespace weft {
@@ -15,11 +17,12 @@ struct Replicated {
   std::vector<int> positions{};
 };
 
-std::vector<Replicated> shards_of(std::span<const ShardedTensor> tensors, const Mesh& mesh) {
+std::vector<Replicated> shards_of(std::span<const ShardedTensor> tensors, const Mesh& mesh,
+                                  std::span<const int> positions) {
   std::vector<Replicated> shards;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     std::map<std::vector<std::int64_t>, std::size_t> by_offsets;  // indices in `shards`
-    for (int position = 0; position < mesh.size(); ++position) {
+    for (const int position : positions) {
       const Box box = shard_box(tensors[t].type.shape, tensors[t].sharding, mesh, position).box;
       if (box.dims.num_elements() == 0) continue;
       const auto [known, is_new] =
@@ -44,10 +47,17 @@ std::int64_t pieces_of(const Replicated& shard, std::int64_t share) {
 }  // namespace
 
 std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh) {
-  std::vector<Replicated> shards = shards_of(tensors, mesh);
+  std::vector<int> all(static_cast<std::size_t>(mesh.size()));
+  std::iota(all.begin(), all.end(), 0);
+  return assign_owners(tensors, mesh, all);
+}
+
+std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh,
+                                    std::span<const int> positions) {
+  std::vector<Replicated> shards = shards_of(tensors, mesh, positions);
   std::int64_t total = 0;
   for (const Replicated& shard : shards) total += shard.bytes;
-  const std::int64_t share = std::max<std::int64_t>(total / mesh.size(), 1);
+  const std::int64_t share = std::max<std::int64_t>(total / std::ssize(positions), 1);
   std::ranges::stable_sort(shards, std::ranges::greater(), &Replicated::bytes);
 
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(mesh.size()));

@@ -32,5 +32,8 @@ struct OwnedBox {
 /// depends only on the arguments, so all workers compute the same. It is ordered by position, then
 /// by tensor.
 std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh);
+/// Assigns the shards of the chips at these positions to these chips alone.
+std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh,
+                                    std::span<const int> positions);
 
 }  // namespace weft

@@ -273,6 +273,17 @@ TEST(CommandDesk, GoesOnWithTheCommandsOfACheckpoint) {
   EXPECT_EQ(read.answers[0].outcome.value(), 9U);
 }
 
+TEST(CommandDesk, KeepsEarlyPostsWhenTheJobBeginsWithAnotherCheckpoint) {
+  CommandDesk desk(1, {{.number = 1, .step = 5, .name = "a", .payload = "1", .is_read = true},
+                       {.number = 2, .step = 9, .name = "b", .payload = "2", .is_read = true}});
+  (void)desk.post({.post = 1, .name = "new"});
+  desk.begin_with({{.number = 1, .step = 5, .name = "a", .payload = "1", .is_read = true}});
+  (void)desk.begin_generation(1, 8, {});
+  ASSERT_EQ(desk.commands().size(), 2U);
+  EXPECT_EQ(desk.commands()[1].name, "new");
+  EXPECT_EQ(desk.commands()[1].number, 2U);
+}
+
 TEST(CommandDesk, RefusesCommandsWhenLoopsEnd) {
   CommandDesk desk(2, {});
   (void)desk.begin_generation(1, 0, {});

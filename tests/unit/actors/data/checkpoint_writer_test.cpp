@@ -106,7 +106,8 @@ class SavingJob {
       writers_.push_back(std::make_unique<CheckpointWriter>(
           *links_.back(),
           CheckpointWriterOptions{.worker = worker,
-                                  .num_workers = kWorkers,
+                                  .part = worker,
+                                  .num_parts = kWorkers,
                                   .owner = "job",
                                   .config = {.path = folder_, .max_to_keep = 1},
                                   .files = files_.back().get()},

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <weft/tensor/error.hpp>
 
 #include "tests/support/action_text.hpp"
@@ -111,6 +113,44 @@ TEST(CheckpointTally, ASaveFailsThoughTheLastPartIsWritten) {
   EXPECT_EQ(words(tally.part_written(failed(0, 5, "disk full"))), Words{"drop parts 5"});
   EXPECT_EQ(words(tally.part_written(part(1, 5))), Words{"saved 5 worker 0: disk full"});
   EXPECT_EQ(words(tally.save_ended(ended(5, 1, 1))), Words()) << "told once";
+}
+
+SaveEnded copied(int worker, std::uint64_t save) {
+  SaveEnded copy = ended(save);
+  copy.worker = worker;
+  copy.path = fmt::format("saved by {}", worker);
+  return copy;
+}
+
+/// Returns a tally of three hosts with two workers each that have written all parts of save 5.
+CheckpointTally with_parts_on_three_hosts() {
+  CheckpointTally tally(6);
+  tally.store_per_host(3);
+  for (int worker = 0; worker < 5; ++worker) tally.part_written(part(worker, 5));
+  EXPECT_EQ(words(tally.part_written(part(5, 5))),
+            (Words{"join parts 5 by 2", "join parts 5 by 4"}));
+  return tally;
+}
+
+TEST(CheckpointTally, LetsHostZeroJoinItsPartsWhenAllOtherHostsHaveTheirCopies) {
+  CheckpointTally tally = with_parts_on_three_hosts();
+  EXPECT_EQ(words(tally.save_ended(copied(4, 5))), Words());
+  EXPECT_EQ(words(tally.save_ended(copied(2, 5))), Words{"join parts 5"});
+  EXPECT_FALSE(tally.last());
+  EXPECT_EQ(words(tally.save_ended(ended(5))), Words{"saved 5 "});
+  EXPECT_EQ(tally.last()->copies, (Words{"saved", "saved by 2", "saved by 4"}));
+  tally.set_copy(2, "");
+  EXPECT_EQ(tally.last()->copies, (Words{"saved", "saved by 2", ""})) << "another disk";
+}
+
+TEST(CheckpointTally, ASaveFailsIfOneHostHasNoCopy) {
+  CheckpointTally tally = with_parts_on_three_hosts();
+  SaveEnded failure = copied(4, 5);
+  failure.error = static_cast<std::uint8_t>(Errc::no_space);
+  failure.message = "disk full";
+  EXPECT_EQ(words(tally.save_ended(failure)), Words{"saved 5 worker 4: disk full"});
+  EXPECT_EQ(words(tally.save_ended(copied(2, 5))), Words()) << "its writer removes this copy";
+  EXPECT_FALSE(tally.last());
 }
 
 TEST(CheckpointTally, PartsOfAGenerationThatIsOverDoNotCount) {

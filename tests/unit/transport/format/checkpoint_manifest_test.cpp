@@ -49,6 +49,7 @@ TEST(CheckpointManifest, KeepsTheHostsOfTheMesh) {
   CheckpointManifest manifest = sample_manifest();
   manifest.mesh_shape = {12, 1};
   manifest.dcn_shape = {2, 1};
+  manifest.save_id = "93ef-1-640";
   manifest.tensors[0].sharding = Sharding::closed();
   const CheckpointManifest read = decode_manifest(encode_manifest(manifest));
   EXPECT_EQ(read, manifest);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "spmd/mesh/hybrid_mesh.hpp"
 #include "tests/support/checkpoint_world.hpp"
 
 namespace weft::shard_owners_test {
@@ -55,6 +56,24 @@ TEST(ShardOwners, SpreadReplicatedTensorsOverAllChips) {
   ASSERT_EQ(bytes.size(), 8U);
   const auto [least, most] = std::ranges::minmax(bytes | std::views::values);
   EXPECT_LE(static_cast<double>(most), 1.02 * static_cast<double>(least));
+}
+
+TEST(ShardOwners, AreTheChipsOfAHostThatStoresItsOwnCopy) {
+  const Mesh mesh({4, 2}, {"data", "model"}, {}, {2, 1});
+  const std::vector<ShardedTensor> tensors{tensor(mesh, {DType::f32, {64, 6}}, {{}, {"model"}}),
+                                           tensor(mesh, {DType::f32, {3}}, {{}})};
+  for (const int host : {0, 1}) {
+    std::vector<int> positions;
+    for (int position = 0; position < mesh.size(); ++position) {
+      if (host_of(mesh, position) == host) positions.push_back(position);
+    }
+    std::vector<std::int64_t> elements(tensors.size());
+    for (const OwnedBox& own : assign_owners(tensors, mesh, positions)) {
+      EXPECT_EQ(host_of(mesh, own.position), host);
+      elements[own.tensor] += own.box.dims.num_elements();
+    }
+    EXPECT_EQ(elements, (std::vector<std::int64_t>{64 * 6, 3}));
+  }
 }
 
 TEST(ShardOwners, CutAShardThatIsLargerThanAFairShare) {
