@@ -71,8 +71,8 @@ class AgentLink {
 
   /// Joins the job. Throws mesh_mismatch with the trainer's reason if it refuses, and timeout.
   virtual HostWelcome join(const HostJoin& request) = 0;
-  /// Tells where this host stores checkpoints. Throws mesh_mismatch with the trainer's reason if the
-  /// job can't go on so, and timeout.
+  /// Tells where this host stores checkpoints. Throws mesh_mismatch with the trainer's reason if
+  /// the job can't go on so, and timeout.
   virtual void tell_folder(const HostFolder& folder) = 0;
   /// Returns the place of this host, with the trainer that it has reached.
   virtual const HostPlace& place() const = 0;

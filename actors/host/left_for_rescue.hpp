@@ -15,7 +15,8 @@ namespace weft {
 /// Writes the run card of a job whose state can be recovered after its processes have died. If this
 /// job continues a rescued one, also writes its id to the note that the rescued job left for `weft
 /// inspect why`. That is the case if a launcher has started the program again and this is the
-/// program's `fit_number`-th fit(), or if the first of `resumes` is a checkpoint of `weft rescue`. Throws io.
+/// program's `fit_number`-th fit(), or if the first of `resumes` is a checkpoint of `weft rescue`.
+/// Throws io.
 void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
                     const std::vector<ResumePoint>& resumes, int fit_number);
 

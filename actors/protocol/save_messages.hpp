@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace weft {
 
@@ -28,6 +29,15 @@ struct SaveEnded {
   std::string path{};
   std::uint8_t error = 0;
   std::string message{};
+};
+
+/// A checkpoint to which every worker has contributed its part.
+struct WholeCheckpoint {
+  std::uint64_t step = 0;
+  std::string path{};
+  bool is_saved = false;  ///< a CheckpointManager saved it, so it has the state by names
+  /// The paths of the copies, by host, if each host stores its own; "" if a host has none.
+  std::vector<std::string> copies{};
 };
 
 }  // namespace weft

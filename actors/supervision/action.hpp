@@ -13,15 +13,6 @@
 
 namespace weft {
 
-/// A checkpoint to which every worker has contributed its part.
-struct WholeCheckpoint {
-  std::uint64_t step = 0;
-  std::string path{};
-  bool is_saved = false;  ///< a CheckpointManager saved it, so it has the state by names
-  /// The paths of the copies, by host, if each host stores its own; "" if a host has none.
-  std::vector<std::string> copies{};
-};
-
 namespace action {
 
 /// No worker uses the memory of any host. Clear it for the next generation, in which the state is
@@ -82,8 +73,7 @@ struct TellSaved {
   SaveEnded ended;
 };
 
-/// A message to this worker: all parts of this save are written and can be joined to a checkpoint
-/// in the folder of its host.
+/// A message to this worker: all parts of this save are written, and it can join those of its host.
 struct JoinParts {
   int worker = 0;
   std::uint64_t generation = 0;

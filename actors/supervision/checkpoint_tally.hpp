@@ -27,9 +27,9 @@ class CheckpointTally {
         resume_(std::move(resume)),
         last_(resume_) {}
 
-  /// Each of these hosts stores its own copy of each checkpoint. The first worker of each host joins
-  /// the parts of its workers, and worker 0 does so when all others have: so each checkpoint of
-  /// host 0 has copies on all hosts.
+  /// Each of these hosts stores its own copy of each checkpoint. The first worker of each host
+  /// joins the parts of its workers, and worker 0 does so when all others have: so each checkpoint
+  /// of host 0 has copies on all hosts.
   void store_per_host(int num_hosts) { num_hosts_ = num_hosts; }
   /// The job begins with this checkpoint instead.
   void resume_from(std::optional<WholeCheckpoint> resume) { last_ = resume_ = std::move(resume); }
