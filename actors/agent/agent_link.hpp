@@ -38,6 +38,10 @@ struct RemoveArenaNames {};
 struct Stop {};
 /// The trainer lives.
 struct Beat {};
+/// The job hangs, and this host keeps a record of its part; or the job moves again.
+struct KeepHang {
+  bool keeps = false;
+};
 /// The trainer takes this host for lost.
 struct Dropped {
   std::string why;
@@ -48,10 +52,11 @@ struct TrainerGone {};
 }  // namespace agent_event
 
 /// An order of the trainer, or the end of the connection to it.
-using AgentEvent = std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
-                                agent_event::MarkLost, agent_event::SetStatus,
-                                agent_event::RemoveArenaNames, agent_event::Stop, agent_event::Beat,
-                                agent_event::Dropped, agent_event::TrainerGone>;
+using AgentEvent =
+    std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
+                 agent_event::MarkLost, agent_event::SetStatus, agent_event::RemoveArenaNames,
+                 agent_event::Stop, agent_event::Beat, agent_event::KeepHang, agent_event::Dropped,
+                 agent_event::TrainerGone>;
 
 /// Owns the actor system. Thread-safe.
 class AgentLink {

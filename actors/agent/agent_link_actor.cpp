@@ -62,6 +62,7 @@ AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& tra
       },
       [tell](unlink_a) { tell(agent_event::RemoveArenaNames{}); },
       [tell](beat_a) { tell(agent_event::Beat{}); },
+      [tell](keep_a, bool keeps) { tell(agent_event::KeepHang{keeps}); },
       [tell](dropped_a, const std::string& why) { tell(agent_event::Dropped{why}); },
       [tell](stop_a) { tell(agent_event::Stop{}); },
   };

@@ -202,6 +202,7 @@ class AgentRun {
             [&](const agent_event::RemoveArenaNames&) { host_.link.remove_arena_names(); },
             [&](const agent_event::Stop&) { end(); },
             [&](const agent_event::Beat&) { heard_ = Clock::now(); },
+            [&](const agent_event::KeepHang& hang) { host_.hangs.keep_part(hang.keeps); },
             [&](const agent_event::Dropped& dropped) {
               cut_off("the trainer of host 0 takes this host for lost: " + dropped.why);
             },

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "actors/process/log.hpp"
 #include "inspect/snapshot/kept_hang.hpp"
@@ -67,14 +68,36 @@ void HangReporter::keep_last_sight() noexcept {
     Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
     if (idle_s(now) < kStillS) return;
     add_sights(now, worth_a_sight(now, now));
-    keep_hang(now);
+    keep(now);
   } catch (...) {  // the job ends even if the copies could not be saved
+  }
+}
+
+void HangReporter::keep(const Snapshot& seen) const {
+  tell_(true);
+  keep_hang(seen);
+}
+
+void HangReporter::keep_part(bool keeps) noexcept {
+  const BoardHeader& header = board_.header();
+  if (!keeps) return forget_hang(header.run_dir, header.host);
+  try {
+    Snapshot now = SnapshotReader::of_job(header.job).read({.events = true});
+    std::vector<HostPid> workers;
+    for (const ActorRow& row : now.rows) {
+      if (row.kind == ActorKind::worker && row.pid > 0) workers.push_back({header.host, row.pid});
+    }
+    add_sights(now, workers);
+    keep_hang(now);
+  } catch (const std::exception& e) {
+    logger("weft.trainer")->warn("this host's part of the hung job can't be kept: {}", e.what());
   }
 }
 
 void HangReporter::moves_again() {
   least_patience_s_ = std::max(least_patience_s_, 2 * *told_);
   forget_hang(board_.header().run_dir);
+  tell_(false);
   logger("weft.trainer")->warn("the job moves again after {:.0f} s", *told_);
   told_.reset();
 }
@@ -101,7 +124,7 @@ HangReport HangReporter::tell(const Snapshot& now) const {
   Snapshot seen = now;
   add_sights(seen, worth_a_sight(*before_, seen));
   const Why why = explain(*before_, seen, {.patience_s = patience_s_.value_or(0)});
-  keep_hang(seen);
+  keep(seen);
   logger("weft.trainer")
       ->warn("the job hangs: nothing has moved for {:.0f} s. `weft inspect why {}` says:\n{}",
              why.idle_s, why.job, first_lines(to_text(why)));

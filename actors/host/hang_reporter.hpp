@@ -2,8 +2,10 @@
 /// HangReporter: logs why a job makes no progress, and saves copies of its board, black box and
 /// control segment in the run folder.
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <weft/job/callback.hpp>
 
@@ -26,11 +28,18 @@ class HangReporter {
   /// Must be called before the processes are killed. If the job makes no progress and the copies
   /// haven't been saved yet, saves them. Throws nothing.
   void keep_last_sight() noexcept;
+  /// `tell` is called when copies have been saved (true) or removed (false), so that the other
+  /// hosts do the same with their parts.
+  void on_keep(std::function<void(bool keeps)> tell) { tell_ = std::move(tell); }
+  /// On another host than host 0: saves copies of this host's part, with the stacks of all its
+  /// workers, or removes them. Throws nothing, because the job goes on.
+  void keep_part(bool keeps) noexcept;
 
  private:
   void moves_again();
   std::optional<HangReport> look_closely();
   HangReport tell(const Snapshot& now) const;
+  void keep(const Snapshot& seen) const;
 
   const Board& board_;
   std::optional<double> patience_s_;
@@ -38,6 +47,7 @@ class HangReporter {
   double steps_patience_s_ = 0;  ///< derived from the job's steps, when their events were last read
   std::optional<double> told_;   ///< the duration of the standstill that was last reported
   std::optional<Snapshot> before_;
+  std::function<void(bool keeps)> tell_ = [](bool) {};
 };
 
 }  // namespace weft

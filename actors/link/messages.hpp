@@ -40,6 +40,7 @@ using AgentActor =
                      On<status_a, std::uint8_t>,  // a JobStatus
                      On<unlink_a>,                // the names of the arenas are to be removed
                      On<beat_a>,                  // the trainer lives
+                     On<keep_a, bool>,            // the job hangs, or moves again
                      On<dropped_a, std::string>,  // why the trainer takes this host for lost
                      On<stop_a>>;                 // the job has ended
 
@@ -68,6 +69,7 @@ using TrainerActor = caf::typed_actor<
     On<link_grace_a, std::int32_t, std::uint64_t>,  // worker, number of the ended LinkGrace
     On<wire_grace_a, std::uint64_t>,                // the generation of the ended WireGrace
     On<beat_a>,                                     // time for the trainer's next sign of life
+    On<keep_a, bool>,                               // the job hangs, or moves again
     On<cancel_a, std::uint8_t, std::string>>;       // an Errc, why
 
 }  // namespace weft
@@ -95,7 +97,7 @@ using TrainerActor = caf::typed_actor<
   TYPE(weft_messages, weft::SaveEnded, "weft::saved/2")           \
   TYPE(weft_messages, weft::DataHashes, "weft::data/2")           \
   TYPE(weft_messages, weft::TrainerActor, "weft::trainer/9")      \
-  TYPE(weft_messages, weft::AgentActor, "weft::agent/2")          \
+  TYPE(weft_messages, weft::AgentActor, "weft::agent/3")          \
   TYPE(weft_messages, weft::HostJoin, "weft::host_join/3")        \
   TYPE(weft_messages, weft::HostWelcome, "weft::host/3")          \
   TYPE(weft_messages, weft::OfferedCheckpoint, "weft::offered/1") \

@@ -99,6 +99,8 @@ void AllHosts::kill(int worker, bool dumps_stack) {
   tell_host_of(worker, kill_a_v, std::int32_t{worker}, dumps_stack);
 }
 
+void AllHosts::keep_hang(bool keeps) const { tell_all(keep_a_v, keeps); }
+
 void AllHosts::stop() { tell_all(stop_a_v); }
 
 std::uint64_t AllHosts::common_step() const { return commits_.least(own_.common_step()); }

@@ -59,20 +59,36 @@ double age_of(const Snapshot& job, int host) {
   return last == 0 ? 0 : std::max(0.0, job.seconds_since(last));
 }
 
+/// Adds the copies of the part on another host than host 0.
+void add_record(Snapshot& job, Snapshot part, int host) {
+  if (part.header.host != host || part.header.num_hosts != job.header.num_hosts) return;
+  // Times of hosts that are gone can be compared only by the time of day.
+  shift_times(part, {.boottime_ns = job.header.boottime_minus_realtime_ns -
+                                    part.header.boottime_minus_realtime_ns,
+                     .monotonic_ns = part.unix_minus_monotonic_ns - job.unix_minus_monotonic_ns});
+  merge_host(job, std::move(part));
+}
+
 /// Adds the copies of the parts on other hosts than host 0 to a job that has ended.
 void add_records(Snapshot& job, const std::string& run_dir, const SnapshotParts& parts) {
   for (int host = 1; host < job.header.num_hosts; ++host) {
     const std::string folder = record_folder(run_dir, host);
     if (!SnapshotReader::is_run_folder(folder)) continue;
     Snapshot part = SnapshotReader::of_folder(folder).read(parts);
-    if (part.header.host != host || part.header.num_hosts != job.header.num_hosts) continue;
-    // Events of hosts that are gone can be compared only by the time of day.
-    shift_times(part, {.monotonic_ns = part.unix_minus_monotonic_ns - job.unix_minus_monotonic_ns});
-    merge_host(job, std::move(part));
+    add_record(job, std::move(part), host);
   }
 }
 
 }  // namespace
+
+std::optional<Snapshot> JobReader::read_hang(const std::string& run_dir) {
+  std::optional<Snapshot> hang = SnapshotReader::read_hang(run_dir);
+  for (int host = 1; hang && host < hang->header.num_hosts; ++host) {
+    auto part = SnapshotReader::read_hang(record_folder(run_dir, host));
+    if (part) add_record(*hang, *std::move(part), host);
+  }
+  return hang;
+}
 
 JobReader JobReader::of_job(const std::string& memory_id) {
   return {SnapshotReader::of_job(memory_id), ""};

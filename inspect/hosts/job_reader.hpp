@@ -27,6 +27,9 @@ class JobReader {
   /// HostList::read().
   static JobReader of_folder(const std::string& run_dir);
 
+  /// Returns the record of a hang, with the parts of all hosts that the folder has; nothing if host
+  /// 0 has kept none. Throws version, corrupt or io.
+  static std::optional<Snapshot> read_hang(const std::string& run_dir);
   /// Returns whether the folder has files that of_folder() reads.
   static bool is_run_folder(const std::string& path);
 

@@ -1,7 +1,7 @@
 #pragma once
-/// Writes the record of a hung job, RUN/hang in its run folder. The record has copies of the job's
-/// memory and the observed state of its processes. It explains the hang after the processes are
-/// gone.
+/// Writes the record of a hung job, RUN/hang in its run folder, and RUN/host-1/hang for its part on
+/// host 1. The record has copies of the memory and the observed state of the processes of one host.
+/// It explains the hang after the processes are gone.
 
 #include <string>
 
@@ -14,6 +14,6 @@ namespace weft {
 void keep_hang(const Snapshot& job);
 
 /// Removes the record, because the job continues. Throws nothing.
-void forget_hang(const std::string& run_dir) noexcept;
+void forget_hang(const std::string& run_dir, int host = 0) noexcept;
 
 }  // namespace weft

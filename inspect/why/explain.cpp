@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "inspect/snapshot/snapshot_reader.hpp"
+#include "inspect/hosts/job_reader.hpp"
 #include "inspect/snapshot/step_rate.hpp"
 #include "inspect/why/explain_root.hpp"
 #include "inspect/why/fixes.hpp"
@@ -294,7 +294,7 @@ Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
 }
 
 Why explain_ended(const Snapshot& end) {
-  const std::optional<Snapshot> hang = SnapshotReader::read_hang(end.header.run_dir);
+  const std::optional<Snapshot> hang = JobReader::read_hang(end.header.run_dir);
   return hang ? explain_after_hang(end, *hang) : explain(end, end);
 }
 

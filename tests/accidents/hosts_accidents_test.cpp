@@ -208,6 +208,27 @@ TEST_P(HostAccidents, AreNamedFromHost0) {
 const auto kNameOf = [](const auto& info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Table, HostAccidents, ::testing::ValuesIn(kAccidents), kNameOf);
 
+TEST(HostAccidentsOfTheDead, AreNamedWithTheStackOfTheOtherHost) {
+  HostsJob job("loader");
+  ASSERT_NO_FATAL_FAILURE(job.wait_until_staged(true));
+  const std::string kept = job.run() + "/host-1/hang/processes.json";
+  testing::wait_until([&] {
+    return std::filesystem::exists(kept) && std::filesystem::exists(job.run() + "/hang/board.bin");
+  });
+  ::kill(job.host(0).pid(), SIGINT);
+  testing::wait_until([&] {
+    return std::filesystem::exists(job.run() + "/result.json") &&
+           testing::processes_of(job.id()).empty();
+  });
+  AppProcess why({WEFT, "inspect", "why", job.run()});
+  why.wait();
+  if (why.output().find("\n  stack ") != std::string::npos) GTEST_SKIP() << why.output();
+  for (const char* word : {"BUSY     worker 1", " on host 1)", "item 3 of stuck", "wait_for_disk",
+                           "this was recorded while the job hung"}) {
+    EXPECT_NE(why.output().find(word), std::string::npos) << word << "\n" << why.output();
+  }
+}
+
 /// Host 1 has its own /dev/shm, pids and name, as another machine has.
 class OtherMachine : public ::testing::Test {
  protected:

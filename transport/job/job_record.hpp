@@ -9,9 +9,9 @@
 ///   RUN/blackbox/control.bin
 ///   RUN/blackbox-1/ RUN/blackbox-2/  of earlier incidents
 ///   RUN/.room                        of a job whose trainer was killed: see reserve_room()
-///   RUN/host-1/...                   the same of the part of a job on another host than host 0
 ///   RUN/hang/                        of a job that hung and hasn't ended well: the same copies,
 ///                                    taken when it hung
+///   RUN/host-1/...                   the same of the part of a job on another host than host 0
 
 #include <cstddef>
 #include <string>
