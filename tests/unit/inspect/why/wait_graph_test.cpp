@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/unit/inspect/made_job.hpp"
 #include "transport/job/control_format.hpp"
 
@@ -98,11 +100,8 @@ TEST(WaitGraph, AChipMayWaitForACollectiveBeforeItsLastOne) {
   job.chip(0).collective_name = "all_reduce 'first'";
   job.chip(0).waiting_for = 1;
   const WaitGraph graph = WaitGraph::of(job.snapshot);
-  EXPECT_EQ(graph.roots(), (Roots{{node_of_worker(1)}}));
-  ASSERT_FALSE(graph.waits().empty());
-  bool told = false;
-  for (const Wait& wait : graph.waits()) told |= wait.on == "all_reduce 'first'";
-  EXPECT_TRUE(told);
+  EXPECT_EQ(graph.roots(), (Roots{{node_of_chip(job.snapshot, 1)}}));
+  EXPECT_EQ(std::ranges::count(graph.waits(), "all_reduce 'first'", &Wait::on), 1);
 }
 
 TEST(WaitGraph, WithoutTheControlSegmentItIsTheBoardsRows) {
