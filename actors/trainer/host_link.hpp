@@ -56,7 +56,8 @@ class HostLink {
   /// Copies rows of another host to this one's board.
   virtual void copy_rows(const HostNews& news) = 0;
 
-  /// Marks the rows of a worker whose process has ended. If it is lost with its host, `why` says so.
+  /// Marks the rows of a worker whose process has ended. If it is lost with its host, `why` says
+  /// so.
   virtual void mark_lost(int worker, std::string_view why) = 0;
   virtual void set_status(JobStatus status) = 0;
 };

@@ -314,8 +314,8 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
     explain_frozen(root, process, row->state == ActorState::lost);
     if (row->state == ActorState::lost && !row->last_error.empty()) {
       root.headline = fmt::format("worker {}, {}", worker, row->last_error);
-      root.fix = fmt::format("start the program again as host {}, as it was started before",
-                             root.host);
+      root.fix =
+          fmt::format("start the program again as host {}, as it was started before", root.host);
     }
     add_place(root, view, worker);
     return root;

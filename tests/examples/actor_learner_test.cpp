@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/children.hpp"
 #include "tests/support/app_process.hpp"
+#include "tests/support/children.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace weft::actor_learner_test {

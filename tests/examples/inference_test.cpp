@@ -15,8 +15,8 @@
 #include <httplib.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/children.hpp"
 #include "tests/support/app_process.hpp"
+#include "tests/support/children.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace weft::inference_test {

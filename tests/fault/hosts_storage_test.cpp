@@ -22,10 +22,6 @@ using testing::expect_says;
 using testing::Slots;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
-using hosts_test::AppProcess;
-using hosts_test::expect_says;
-using hosts_test::Json;
-using hosts_test::Slots;
 using Words = std::vector<std::string>;
 
 /// A job of two hosts with two workers each, in which each host has the whole state.
