@@ -159,7 +159,7 @@ TEST(PlanFile, RefusesWhatIsOutOfRange) {
                      [](Plan& p) { p.slots[0].offset = 2; });
   expect_refused_for("a slot is at 256, but its region ends at 128",
                      [](Plan& p) { p.slots[2].offset = 256; });
-  expect_refused_for("kind of step 10", [](Plan& p) { p.steps[0].kind = StepKind(10); });
+  expect_refused_for("kind of step 11", [](Plan& p) { p.steps[0].kind = StepKind(11); });
   expect_refused_for("3 ops beginning at op 3, but there are 5 ops",
                      [](Plan& p) { p.steps[4].count = 3; });
   expect_refused_for("1 ops beginning at op 6, but there are 5 ops",
