@@ -271,7 +271,10 @@ void HostRelay::handle_message(int host, ArrivingFrame&& frame) {
 /// Returns false if the frame must wait for room.
 bool HostRelay::deliver(int host, const ArrivingFrame& frame) {
   const std::shared_ptr<StandIn> from = stand_in(frame.head.from);
-  if (from == nullptr) return true;  // it has died
+  if (from == nullptr) {  // it has died, but its host shares the credits among all of its senders
+    note_taken(host, frame);
+    return true;
+  }
   try {
     if (!from->deliver(frame)) return false;
   } catch (const Error& error) {
