@@ -138,13 +138,14 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
     OpId& last = lifetimes[program.op_operands(scatter)[0]].last;
     last = std::max(last, added.last);
   }
+  for (const Flight& flight : flights(steps)) {
+    live_through_flight(program, steps, flight, lifetimes);
+  }
+  // After the flights: they extend single values, and those of a bucket live equally long.
   for (const PlanStep& step : steps) {
     if (step.kind == StepKind::collective && program.kind(step.first) == OpKind::all_reduce) {
       join_in_bucket(program, step, lifetimes);
     }
-  }
-  for (const Flight& flight : flights(steps)) {
-    live_through_flight(program, steps, flight, lifetimes);
   }
   for (std::uint32_t range = 0; range < loops.ranges().size(); ++range) {
     if (loops.is_branch(range)) continue;

@@ -135,6 +135,18 @@ TEST(OneMemory, GivesTheInterpretersBitsAndThoseOfHosts) {
   EXPECT_GE(flight_count, seeds.size() / 8);
 }
 
+/// Compiling verifies the memory of collectives that go on. Bits need no run for that, so there are
+/// many more cases.
+TEST(OneMemory, CompilesTrainingWhoseCollectivesGoOn) {
+  for (const std::uint64_t seed : testing::seeds(2000)) {
+    Random random(seed);
+    const Mesh mesh = any_hosts(random);
+    const Program program = testing::random_training(mesh, random);
+    SCOPED_TRACE(fmt::format("seed {}, mesh {}{}", seed, mesh.to_string(), hosts_text(mesh)));
+    ASSERT_NO_THROW(compile(program, mesh, testing::cpu_target_with({.overlap_work_min = 0})));
+  }
+}
+
 /// Adds a row for each chip: the chips of a host in order, in f32, and then the hosts.
 TEST(OneMemory, AddsTheChipsOfAHostAndThenTheHosts) {
   for (const auto& [chips, hosts] : {std::pair<std::int64_t, std::int64_t>{4, 2}, {3, 3}, {2, 4}}) {

@@ -212,5 +212,25 @@ TEST_F(OverlapTest, RefusesAWaitForACollectiveOfAHost) {
                [&] { verify(plan, mesh); });
 }
 
+/// An operand of a bucket that another collective reads between hosts lives until the end of both,
+/// and so does the rest of the bucket.
+TEST_F(OverlapTest, ABucketLivesAsLongAsTheLongestOfItsValues) {
+  const TensorType small{DType::f32, {256, 256}};  // so that two sums fit into a bucket
+  const ValueId a = program_.add_input(small, InputKind::param, "a", Sharding::closed());
+  const ValueId b = program_.add_input(small, InputKind::param, "b", Sharding::closed());
+  const ValueId first = product(a, b);
+  const ValueId second = product(b, a);
+  const ValueId first_sum = sum(first, kHosts);
+  const ValueId second_sum = sum(second, kHosts);
+  const ValueId gathered = b_.all_gather(kHosts, second, kHosts.axis_atoms(0), 0);
+  const ValueId square = product(a, a);
+  const ValueId read_early = product(first_sum, square);
+  const ValueId fourth = product(square, square);
+  const ValueId sixth = product(product(fourth, read_early), fourth);
+  program_.add_output(product(read_early, product(sixth, second_sum)), "last", Sharding::closed());
+  program_.add_output(b_.binary(OpKind::add, gathered, gathered), "twice", Sharding::closed());
+  EXPECT_FALSE(flights(plan(kHosts).steps).empty()) << kinds(plan(kHosts));
+}
+
 }  // namespace
 }  // namespace weft::overlap_test
