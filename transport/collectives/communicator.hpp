@@ -71,8 +71,9 @@ class Communicator {
   /// the call's tier can't do that. `call` must live, and nothing may use the memory of its
   /// operands and results, until end_begun() has returned. Throws the error of an earlier one.
   bool begin(const PreparedCall& call);
-  /// Ends the oldest collective that was begun, if there is one. Waits for it as wait() does if
-  /// `wait`; otherwise returns whether it has ended, as poll() does.
+  /// Ends the oldest collective that was begun, if there is one. Waits for it if `wait`; otherwise
+  /// returns whether it has ended. Throws the errors of wait(), after which it can't be called
+  /// again. The time of each collective begins when the ones before it have ended.
   bool end_begun(bool wait);
   /// Gives up what was begun. Its memory isn't touched any more.
   void abandon() noexcept;

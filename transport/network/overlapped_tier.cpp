@@ -82,7 +82,8 @@ std::uint64_t OverlappedTier::push(const StartedCall& started, const TierCall& c
 
 void OverlappedTier::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (work_.wait(lock, stop, [this] { return !queue_.empty(); })) {
+  // A wait whose predicate is true returns true also after a stop was requested.
+  while (work_.wait(lock, stop, [this] { return !queue_.empty(); }) && !stop.stop_requested()) {
     const Queued next = queue_.front();
     lock.unlock();
     std::exception_ptr failure;
