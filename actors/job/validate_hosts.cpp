@@ -61,6 +61,29 @@ void check_hosts(const TrainerOptions& options, const HostPlace& place) {
   }
 }
 
+namespace {
+
+/// UCX needs the address of one network device on each host. Without backend.network it is that by
+/// which the host reaches host 0, which host 0 knows only if WEFT_TRAINER has its address.
+void check_ucx(const BackendConfig& backend, const HostPlace& place) {
+  if (!backend.ports.empty()) {
+    fail(
+        Errc::invalid_argument,
+        "backend.ports = \"{}\" with backend.wire = Wire::ucx: UCX chooses its ports itself; leave "
+        "backend.ports out, or use Wire::tls",
+        backend.ports);
+  }
+  const bool is_any = place.trainer.starts_with("0.0.0.0:") || place.trainer.starts_with("[::]:");
+  if (backend.network.empty() && (place.trainer.empty() || is_any)) {
+    fail(Errc::invalid_argument,
+         "backend.wire = Wire::ucx without backend.network, and no WEFT_TRAINER that names an "
+         "address of host 0: say in backend.network which network UCX uses, such as "
+         "\"10.0.0.0/8\" or \"eth1\"");
+  }
+}
+
+}  // namespace
+
 void set_network(const BackendConfig& backend, JobSpec& spec) {
   const PortRange ports = parse_ports(backend.ports, "backend.ports");
   if (spec.place.count == 1) return;
@@ -71,13 +94,7 @@ void set_network(const BackendConfig& backend, JobSpec& spec) {
   }
   spec.place.ports = ports;
   spec.place.uses_ucx = backend.wire == Wire::ucx;
-  if (spec.place.uses_ucx && !ports.is_any()) {
-    fail(
-        Errc::invalid_argument,
-        "backend.ports = \"{}\" with backend.wire = Wire::ucx: UCX chooses its ports itself; leave "
-        "backend.ports out, or use Wire::tls",
-        backend.ports);
-  }
+  if (spec.place.uses_ucx) check_ucx(backend, spec.place);
   const int needed = spec.chips_per_host() + 1;
   if (!ports.is_any() && ports.size() < needed) {
     fail(Errc::invalid_argument,

@@ -60,15 +60,6 @@ std::string own_host(const HostPlace& place) {
   return !place.is_agent() && is_any ? trainer : address_towards(place.trainer);
 }
 
-/// Returns the numeric address of this host whose network device UCX uses.
-std::string device_host(const HostPlace& place) {
-  const std::string host = own_host(place);
-  if (host != "0.0.0.0" && host != "::") return host;
-  fail(Errc::invalid_argument,
-       "backend.wire = Wire::ucx, and host 0 listens for all of its addresses: say in "
-       "backend.network which network UCX uses, such as \"10.0.0.0/8\" or \"eth1\"");
-}
-
 }  // namespace
 
 HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
@@ -81,8 +72,7 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
                    .worker = static_cast<std::uint32_t>(chip / assignment.chips_per_worker),
                    .chip = static_cast<std::uint32_t>(chip)};
   };
-  const std::string host =
-      options.place.uses_ucx ? device_host(options.place) : own_host(options.place);
+  const std::string host = own_host(options.place);
   WireAddresses own{.generation = options.generation,
                     .first_chip = options.worker * assignment.chips_per_worker};
   for (const int position : positions) {

@@ -143,6 +143,28 @@ TEST(Hosts, TrainWithSumsThatGoOnWithTheBitsOfOneMemory) {
   EXPECT_GT(waits_in(folder.path()), 0U);
 }
 
+/// Host 0 doesn't know by which of its addresses the others reach it if they meet by a file.
+TEST(Hosts, NeedANetworkForUcxIfTheyMeetByAFile) {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::string> words{HOST_APP,    "--wire",      "ucx",    "--timeout", "60",
+                                       "--storage", folder.path(), "--json", "{json}"};
+  const auto host = [&](const std::string& index, const std::vector<std::string>& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    const std::vector<std::string> variables{"WEFT_HOSTS=2", "WEFT_JOB=ucx",
+                                             "WEFT_HOST_INDEX=" + index};
+    return std::make_unique<AppProcess>(all, variables);
+  };
+  const auto refused = host("0", {});
+  EXPECT_NE(refused->wait(), 0) << refused->output();
+  expect_says(*refused, "backend.wire = Wire::ucx without backend.network");
+  if (const std::string why = why_no_ucx(); !why.empty()) GTEST_SKIP() << why;
+  const auto trainer = host("0", {"--network", "lo"});
+  const auto agent = host("1", {"--network", "lo"});
+  EXPECT_EQ(trainer->wait(), 0) << trainer->output();
+  EXPECT_EQ(agent->wait(), 0) << agent->output();
+}
+
 /// A job of two hosts with two workers each, in which worker 2 sends a signal to the agent of its
 /// host after 200 of 400 steps.
 class LostHost : public ::testing::Test {

@@ -78,7 +78,8 @@ struct BackendConfig {
   /// for the trainer and one for each chip. "": any free ports.
   std::string ports{};
   /// Control connections use TLS with either. UCX chooses ports of its own, so it excludes `ports`;
-  /// all hosts need Debian's package libucx0.
+  /// it needs `network`, unless WEFT_TRAINER names an address of host 0; all hosts need Debian's
+  /// package libucx0.
   Choice<Wire> wire = Wire::automatic;
 };
 
