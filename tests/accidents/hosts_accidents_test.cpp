@@ -19,6 +19,7 @@
 #include "tests/accidents/holds.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/free_port.hpp"
+#include "tests/support/net_machines.hpp"
 #include "tests/support/sweep.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -242,19 +243,9 @@ class OtherMachine : public ::testing::Test {
   }
 
   std::vector<std::string> prefix() const {
-    return {"/usr/bin/unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-            "--ipc",
-            "--uts",
-            "/bin/sh",
-            "-c",
-            fmt::format("mount -t tmpfs tmpfs /dev/shm && hostname weft-other && "
-                        "XDG_RUNTIME_DIR={} exec \"$0\" \"$@\"",
-                        root_.path())};
+    std::vector<std::string> words = testing::in_own_namespaces("weft-other");
+    words.insert(words.end(), {"/usr/bin/env", "XDG_RUNTIME_DIR=" + root_.path()});
+    return words;
   }
   /// Returns the setting that enters the namespaces of host 1.
   std::string via() {

@@ -19,6 +19,20 @@ std::string run(const std::string& script) {
 
 }  // namespace
 
+std::vector<std::string> in_own_namespaces(const std::string& name) {
+  return {"/usr/bin/unshare",
+          "--mount",
+          "--pid",
+          "--fork",
+          "--kill-child",
+          "--mount-proc",
+          "--ipc",
+          "--uts",
+          "/bin/sh",
+          "-c",
+          fmt::format("mount -t tmpfs tmpfs /dev/shm && hostname {} && exec \"$0\" \"$@\"", name)};
+}
+
 NetMachines::NetMachines(int count) : count_(count), id_(fmt::format("weft{}", ::getpid())) {
   if (::geteuid() != 0) {
     why_not_ = "namespaces of networks need root";
@@ -48,20 +62,11 @@ NetMachines::~NetMachines() {
 }
 
 std::vector<std::string> NetMachines::prefix(int machine) const {
-  return {"/usr/bin/nsenter",
-          fmt::format("--net=/run/netns/{}", space(machine)),
-          "unshare",
-          "--mount",
-          "--pid",
-          "--fork",
-          "--kill-child",
-          "--mount-proc",
-          "--ipc",
-          "--uts",
-          "/bin/sh",
-          "-c",
-          fmt::format("mount -t tmpfs tmpfs /dev/shm && hostname machine{} && exec \"$0\" \"$@\"",
-                      machine)};
+  std::vector<std::string> words{"/usr/bin/nsenter",
+                                 fmt::format("--net=/run/netns/{}", space(machine))};
+  const auto own = in_own_namespaces(fmt::format("machine{}", machine));
+  words.insert(words.end(), own.begin(), own.end());
+  return words;
 }
 
 std::string NetMachines::address(int machine) const {

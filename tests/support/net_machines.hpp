@@ -7,6 +7,10 @@
 
 namespace weft::testing {
 
+/// Returns the words before a command that runs with a name, processes and an empty /dev/shm of its
+/// own. All of its processes end when the first one is killed.
+std::vector<std::string> in_own_namespaces(const std::string& name);
+
 /// The machines 0 to count - 1 are joined by a bridge. Making them needs root and `ip`, `nsenter`
 /// and `unshare`. The destructor removes their networks; their processes must have ended by then.
 class NetMachines {
@@ -18,8 +22,7 @@ class NetMachines {
 
   /// Returns "", or why this system permits no such machines.
   const std::string& why_not() const { return why_not_; }
-  /// Returns the words before a command that runs on this machine. Each start gets an empty
-  /// /dev/shm, and processes of its own, all of which end when the first process is killed.
+  /// Returns the words before a command that runs on this machine, in namespaces of its own.
   std::vector<std::string> prefix(int machine) const;
   std::string address(int machine) const;
   void set_link(int machine, bool up);
