@@ -26,6 +26,7 @@ MeshFacts facts_of(const std::string& name, const detail::ActorClass& type,
                   .type = type.name(),
                   .count = static_cast<std::uint32_t>(options.count),
                   .max_restarts = options.supervision.max_restarts,
+                  .hang_timeout_s = options.supervision.hang_timeout_s,
                   .restart = static_cast<std::uint8_t>(ActorRestart{options.supervision.restart}),
                   .then = static_cast<std::uint8_t>(ActorGivesUp{options.supervision.then}),
                   .own_thread = options.own_thread,
@@ -86,6 +87,10 @@ Keeper::Keeper(SystemOptions options, const HostPlace& place)
                            .on_lost =
                                [this](int host, const std::string& why) {
                                  call_soon([this, host, why] { on_host_lost(host, why); });
+                               },
+                           .on_hung =
+                               [this](const HungNews& news) {
+                                 call_soon([this, news] { on_hung(news); });
                                }});
   }
   thread_ = start_job_thread("weft.keeper", [this] { run(); });
@@ -232,6 +237,10 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
   if (options.supervision.hang_timeout_s > 0) look_for_hangs(first);
   if (!job.id.empty()) look_for_end_of_job(first);
   return handles;
+}
+
+std::uint32_t Keeper::shared_port() {
+  return 1 + next_shared_++ % static_cast<std::uint32_t>(options_.threads);
 }
 
 LoopWorker Keeper::worker_of(const Mesh& mesh, const Actor& actor) {

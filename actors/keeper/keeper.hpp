@@ -74,9 +74,7 @@ class Keeper {
                                             std::future<void>& ready);
   void require_ports(const std::string& name, const SpawnOptions& options, const JobTie& job);
   void give_back_port(const Mesh& mesh, const Actor& actor);
-  std::uint32_t shared_port() {
-    return 1 + next_shared_++ % static_cast<std::uint32_t>(options_.threads);
-  }
+  std::uint32_t shared_port();
   void place(Mesh& mesh);
   void place_here(Mesh& mesh);
   void place_in_children(Mesh& mesh);
@@ -89,6 +87,7 @@ class Keeper {
   void kill_child(const Child& child);
   std::vector<std::size_t> lose_child(Child& child);
   void on_host_lost(int host, const std::string& why);
+  void on_hung(const HungNews& news);
   void make(Mesh& mesh, std::size_t index);
   void order_make(const Mesh& mesh, std::size_t index);
   void make_later(const Mesh& mesh, std::size_t index);

@@ -92,7 +92,7 @@ void Keeper::start_child(Child& child) {
           to_variables(ChildVariables{.system = id(), .peer = child.peer, .port_count = ports}));
     }
   } catch (...) {
-    process_->peers().mark(child.peer.slot, PeerState::free);
+    bury_soon(child.peer);  // other hosts may know it
     throw;
   }
   child.is_running = true;
@@ -130,6 +130,16 @@ void Keeper::on_host_lost(int host, const std::string& why) {
                host_lost_error(mesh.is_ready, mesh.name, hosts_->name(host), actors.front(),
                                actors.back(), why));
   }
+}
+
+void Keeper::on_hung(const HungNews& news) {
+  Child* const child = child_of({.slot = news.slot, .incarnation = news.incarnation});
+  if (child == nullptr || !child->is_running || !process_->actors().has(news.actor)) return;
+  const Mesh& mesh = meshes_.at(child->mesh);
+  if (mesh.is_ending) return;
+  child->why_killed =
+      hang_text(process_->actors().name(news.actor), mesh.options.supervision.hang_timeout_s);
+  kill_child(*child);
 }
 
 /// Makes all processes look at the table of actors.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -34,6 +35,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCountInterval{1};
 constexpr std::chrono::milliseconds kLinkInterval{5};
+/// The longest time of one call of another agent; in between, the end of host 0 is noticed.
+constexpr std::chrono::milliseconds kDialPatience{5000};
 /// Host 0 counts a host as lost after host_timeout_s. An agent counts host 0 as gone a bit earlier,
 /// so that its processes have ended when others take their place.
 constexpr double kAgentsShare = 0.8;
@@ -70,14 +73,14 @@ class ActorsAgent {
   int run() {
     join();
     std::vector<pollfd> waits;
-    while (!exit_code_) {
+    while (!must_end()) {
       waits.assign(1, {.fd = commands_.fd(), .events = POLLIN, .revents = 0});
       processes_.add_to(waits);
       ::poll(waits.data(), waits.size(), -1);
       processes_.serve(waits.data() + 1, [this](const ProcessEnded& ended) {
+        tell_counts();
         relay_.send(0, HostOp::ended, written(EndedNews{.ended = ended}));
       });
-      while (const auto what = commands_.pop()) (*what)();
     }
     processes_.clear();
     return *exit_code_;
@@ -86,7 +89,13 @@ class ActorsAgent {
  private:
   // --- The main thread ---
 
-  /// Connects this host with all others.
+  /// Does what the other thread has asked for. Returns whether this host's part of the system ends.
+  bool must_end() {
+    while (const auto what = commands_.pop()) (*what)();
+    return exit_code_.has_value();
+  }
+
+  /// Connects this host with all others. Host 0 may end meanwhile.
   void join() {
     const int index = reached_.place.index;
     std::unique_ptr<WireDoor> door = open_agents_door(reached_);
@@ -100,33 +109,56 @@ class ActorsAgent {
     relay_.send(0, HostOp::join, written(news));
     std::future<WelcomeOrder> welcomed = welcome_.get_future();
     if (welcomed.wait_until(deadline_) != std::future_status::ready) {
-      fail(Errc::timeout,
-           "host {} waits for other hosts of actor system \"{}\" since ActorHosts::timeout_s = {}; "
-           "the log of host 0 names them",
-           index, options_.name, options_.hosts->timeout_s);
+      fail(
+          Errc::timeout,
+          "host {} has waited ActorHosts::timeout_s for the other hosts of actor system \"{}\", {} "
+          "s: start those that the output of host 0 names as missing, or raise timeout_s",
+          index, options_.name, options_.hosts->timeout_s);
     }
     const WelcomeOrder welcome = welcomed.get();
     relay_.open_door(std::move(door), welcome.key);
-    const std::chrono::duration<double> silence(welcome.host_timeout_s);
-    for (int other = 1; other < index; ++other) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
-      relay_.add_link(other, reach_agent(reached_, options_.name, welcome.key, other,
-                                         welcome.addresses.at(static_cast<std::size_t>(other)),
-                                         std::max(left, std::chrono::milliseconds(1))));
-    }
-    for (int other = index + 1; other < reached_.place.count; ++other) {
-      while (!relay_.has_link(other) && Clock::now() < deadline_) {
-        ::poll(nullptr, 0, static_cast<int>(kLinkInterval.count()));
-      }
+    for (int other = 1; other < reached_.place.count; ++other) {
+      if (other != index && !connect(other, welcome)) return;
     }
     relay_.close_door();
-    const auto whole = std::chrono::duration_cast<std::chrono::nanoseconds>(silence);
-    for (int other = 1; other < reached_.place.count; ++other) relay_.set_timeout(other, whole);
-    relay_.set_timeout(
-        0, std::chrono::duration_cast<std::chrono::nanoseconds>(silence * kAgentsShare));
+    for (int other = 0; other < reached_.place.count; ++other) {
+      const double silence_s = welcome.host_timeout_s * (other == 0 ? kAgentsShare : 1);
+      relay_.set_silence_max(other, std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::duration<double>(silence_s)));
+    }
     logger("weft.trainer")
         ->info("host {} takes part in actor system {} of host 0", index, options_.name);
     relay_.send(0, HostOp::ready, MessageWriter());
+  }
+
+  /// Dials another agent, or waits for its call. Returns false if this host's part has to end.
+  bool connect(int other, const WelcomeOrder& welcome) {
+    std::string why = "it hasn't dialled this host";
+    while (!relay_.has_link(other)) {
+      if (must_end()) return false;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+      if (left.count() <= 0) {
+        fail(Errc::timeout,
+             "host {} and host {} of actor system \"{}\" haven't reached each other within "
+             "ActorHosts::timeout_s = {}: {}; open the ports of ActorHosts::ports between them, or "
+             "raise timeout_s",
+             host_, other, options_.name, options_.hosts->timeout_s, why);
+      }
+      if (other > reached_.place.index) {
+        ::poll(nullptr, 0, static_cast<int>(kLinkInterval.count()));
+        continue;
+      }
+      try {
+        relay_.add_link(other, reach_agent(reached_, options_.name, welcome.key, other,
+                                           welcome.addresses.at(static_cast<std::size_t>(other)),
+                                           std::min(left, kDialPatience)));
+      } catch (const Error& error) {
+        if (error.code() == Errc::invalid_argument) throw;
+        why = error.what();
+        ::poll(nullptr, 0, static_cast<int>(kLinkInterval.count()));
+      }
+    }
+    return true;
   }
 
   void start(const StartOrder& order) {
@@ -156,13 +188,13 @@ class ActorsAgent {
 
   void on_order(int from, HostOp op, std::span<const std::byte> body) {
     if (from != 0) {
-      fail(Errc::corrupt, "host {} sends an order of kind {}, as only host 0 may", from,
+      fail(Errc::corrupt, "host {} sends an order of kind {}, which only host 0 may send", from,
            static_cast<std::uint32_t>(op));
     }
     switch (op) {
       case HostOp::welcome: return welcome(read_order<WelcomeOrder>(body));
       case HostOp::peer: obey(read_order<PeerOrder>(body)); break;
-      case HostOp::change: actors_.apply(read_order<TableChange>(body)); break;
+      case HostOp::change: change(read_order<TableChange>(body)); break;
       case HostOp::kick: kick(); break;
       case HostOp::gone: {
         const auto gone = read_order<LostHost>(body);
@@ -205,8 +237,41 @@ class ActorsAgent {
     relay_.send(0, HostOp::cut, written(LostHost{.host = host, .why = why}));
   }
 
+  void change(const TableChange& change) {
+    actors_.apply(change);
+    if (change.kind == TableChange::end) hang_limits_.erase(change.number);
+    if (change.kind != TableChange::add || change.facts.hang_timeout_s <= 0) return;
+    if (const auto mesh = actors_.find(change.facts.name)) {
+      hang_limits_[*mesh] = change.facts.hang_timeout_s;
+    }
+  }
+
+  /// Tells host 0 once of each function of an actor here that runs for too long. Only processes of
+  /// this host write the begin of a function into this host's table.
+  void look_for_hangs() {
+    const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+    for (const auto& [mesh, limit_s] : hang_limits_) {
+      for (std::uint32_t i = 0; i < actors_.mesh(mesh).count; ++i) {
+        const ActorNumber actor = actors_.number(mesh, i);
+        const std::uint64_t since_ns = actors_.row(actor).since_ns.load();
+        if (since_ns == 0 || now - 1e-9 * static_cast<double>(since_ns) < limit_s) continue;
+        if (std::exchange(told_hangs_[actor], since_ns) == since_ns) continue;
+        const PeerId process = actors_.position(actor).process;
+        relay_.send(0, HostOp::hung,
+                    written(HungNews{
+                        .actor = actor, .slot = process.slot, .incarnation = process.incarnation}));
+      }
+    }
+  }
+
+  void tell_counts() {
+    const CountNews news{.copied_tensors = actors_.head().copied_tensors.exchange(0),
+                         .lost_tells = actors_.head().lost_tells.exchange(0)};
+    if (news.copied_tensors + news.lost_tells > 0) relay_.send(0, HostOp::counts, written(news));
+  }
+
   void obey(const PeerOrder& order) {
-    if (order.slot >= kPeerCountMax || order.ports > kPortCountMax) {
+    if (order.slot >= kPeerCountMax || order.ports < 1 || order.ports > kPortCountMax) {
       fail(Errc::corrupt, "host 0 tells of process {} with {} ports", order.slot, order.ports);
     }
     const PeerId peer{.slot = order.slot, .incarnation = order.incarnation};
@@ -267,11 +332,10 @@ class ActorsAgent {
         return false;  // memory can't be mapped now
       }
     });
+    look_for_hangs();
     if (Clock::now() >= next_counts_) {
       next_counts_ = Clock::now() + kCountInterval;
-      const CountNews news{.copied_tensors = actors_.head().copied_tensors.exchange(0),
-                           .lost_tells = actors_.head().lost_tells.exchange(0)};
-      if (news.copied_tensors + news.lost_tells > 0) relay_.send(0, HostOp::counts, written(news));
+      tell_counts();
     }
     return !burials_.empty();
   }
@@ -288,12 +352,14 @@ class ActorsAgent {
   WakeQueue<std::function<void()>> commands_;  ///< for the main thread
   std::optional<int> exit_code_;
   std::promise<WelcomeOrder> welcome_;
-  // The next five belong to the thread weft.hosts.
+  // The next seven belong to the thread weft.hosts.
   bool is_welcome_ = false;
   bool has_ended_ = false;
   std::shared_ptr<LaneNode> keepers_;
   std::vector<std::unique_ptr<Burial>> burials_;
   Clock::time_point next_counts_{};
+  std::map<std::uint32_t, double> hang_limits_;      ///< by mesh, in seconds
+  std::map<ActorNumber, std::uint64_t> told_hangs_;  ///< when the function began that was told
   HostRelay relay_;
 };
 

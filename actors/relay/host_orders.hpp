@@ -22,6 +22,7 @@ enum class HostOp : std::uint32_t {
   buried = 4,  ///< PeerOrder: the host has nothing of a dead process any more
   cut = 5,     ///< LostHost: the link to another agent is lost
   counts = 6,  ///< CountNews
+  hung = 7,    ///< HungNews
   // From host 0 to an agent. An agent counts those that it has obeyed.
   welcome = 16,  ///< WelcomeOrder
   peer = 17,     ///< PeerOrder: a process has been added, has joined, or has died
@@ -80,7 +81,14 @@ struct LostHost {
   std::string why{};
 };
 
-/// How much has been counted on a host since its last news.
+/// A function of an actor has run longer than Supervision::hang_timeout_s.
+struct HungNews {
+  std::uint32_t actor = 0;  ///< an ActorNumber
+  std::uint32_t slot = 0;   ///< of its process
+  std::uint32_t incarnation = 0;
+};
+
+/// Counts of a host since its last news.
 struct CountNews {
   std::uint64_t copied_tensors = 0;
   std::uint64_t lost_tells = 0;

@@ -100,10 +100,10 @@ void HostRelay::drop(int host, const std::string& why) {
   wake_.wake();
 }
 
-void HostRelay::set_timeout(int host, std::chrono::nanoseconds silence) {
+void HostRelay::set_silence_max(int host, std::chrono::nanoseconds silence_max) {
   const std::lock_guard lock(mutex_);
   const auto found = links_.find(host);
-  if (found != links_.end()) found->second->silence = silence;
+  if (found != links_.end()) found->second->silence_max = silence_max;
 }
 
 std::vector<std::shared_ptr<HostRelay::Linked>> HostRelay::links() const {
@@ -152,6 +152,7 @@ void HostRelay::send(int host, HostOp op, const MessageWriter& body) {
 }
 
 void HostRelay::send_all(HostOp op, const MessageWriter& body) {
+  const std::lock_guard lock(order_mutex_);
   for (const auto& each : links()) send(each->link->host(), op, body);
 }
 
@@ -174,7 +175,13 @@ void HostRelay::run() {
         const std::lock_guard lock(mutex_);
         for (const auto& [slot, each] : stand_ins_) all.push_back(each);
       }
-      for (const auto& each : all) each->tell_cancels();
+      for (const auto& each : all) {
+        try {
+          each->tell_cancels();
+        } catch (const Error&) {
+          continue;  // memory can't be mapped now; the next look tries it again
+        }
+      }
       tell_credits();
     }
     if (now >= next_beat_) beat();
@@ -190,7 +197,11 @@ void HostRelay::wait(std::chrono::milliseconds longest) {
     if (door_ != nullptr) door_->add_events(events_);
   }
   for (const auto& linked : links()) {
-    if (!linked->held) linked->link->add_events(events_);
+    if (linked->link->is_held()) {
+      longest = std::min(longest, kRetryAfter);  // its bytes would end the wait at once
+    } else {
+      linked->link->add_events(events_);
+    }
   }
   ::poll(events_.data(), events_.size(), static_cast<int>(longest.count()));
 }
@@ -198,45 +209,21 @@ void HostRelay::wait(std::chrono::milliseconds longest) {
 /// Takes what has come over a link. Returns whether there may be more at once.
 bool HostRelay::take_from(Linked& linked) {
   LaneLink& link = *linked.link;
-  const auto must_wait = [&](const ArrivingFrame& frame) {
-    return options_.host != 0 && frame.head.obeyed > obeyed_.load() && link.host() != 0;
+  const auto may_take = [&](const FrameHead& head) {
+    return options_.host == 0 || link.host() == 0 || head.obeyed <= obeyed_.load();
   };
+  const auto allocate = [&](ArrivingFrame& frame) { return this->allocate(link.host(), frame); };
   try {
     for (int count = 0; count < static_cast<int>(StandIn::kWindow); ++count) {
-      if (linked.held) {
-        if (must_wait(*linked.held)) return false;
-        handle(link.host(), std::exchange(linked.held, std::nullopt).value());
-      }
-      auto frame = link.take([this](ArrivingFrame& arriving) { return allocate(arriving); });
+      auto frame = link.take(may_take, allocate);
       if (!frame) return link.has_more();
-      if (must_wait(*frame)) {
-        linked.held = std::move(frame);
-        return false;
-      }
       handle(link.host(), std::move(*frame));
     }
     return true;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // whatever the other host sends, this one goes on
     link.end(error.what());
     return false;
   }
-}
-
-std::vector<std::span<std::byte>> HostRelay::allocate(ArrivingFrame& frame) {
-  const std::shared_ptr<StandIn> from = stand_in(frame.head.from);
-  if (from == nullptr) return {};
-  try {
-    frame.blocks = from->allocate(frame.sizes);
-  } catch (const Error& error) {
-    frame.why_dropped = error.what();
-    return {};
-  }
-  frame.keeps = from;
-  std::vector<std::span<std::byte>> into;
-  for (std::size_t i = 0; i < frame.blocks.size(); ++i) {
-    into.push_back(from->node()->blocks().writable(frame.blocks[i]).first(frame.sizes[i]));
-  }
-  return into;
 }
 
 void HostRelay::handle(int host, ArrivingFrame&& frame) {
@@ -246,12 +233,12 @@ void HostRelay::handle(int host, ArrivingFrame&& frame) {
     case FrameKind::order:
       return hooks_.on_order(host, static_cast<HostOp>(head.heading.kind), frame.body);
     case FrameKind::credit:
-      if (const auto to = stand_in(head.to)) {
+      if (const auto to = stand_in_of(host, head.to)) {
         to->credit(head.port, head.heading.target, head.heading.call);
       }
       return;
     case FrameKind::cancel:
-      if (const auto from = stand_in(head.from)) from->cancel(head.heading.call);
+      if (const auto from = stand_in_of(host, head.from)) from->forget_call(head.heading.call);
       return;
     case FrameKind::message: return handle_message(host, std::move(frame));
   }
@@ -260,18 +247,25 @@ void HostRelay::handle(int host, ArrivingFrame&& frame) {
 // --- Messages to processes of this host ---
 
 void HostRelay::handle_message(int host, ArrivingFrame&& frame) {
-  if (!frame.why_dropped.empty()) return refuse(host, frame);
+  if (const auto from = stand_in_of(host, frame.head.from)) from->note_arrival(frame);
+  if (!frame.why_dropped.empty()) {
+    note_taken(host, frame);
+    return refuse(host, frame, Error(Errc::no_space, frame.why_dropped));
+  }
   const Place place{frame.head.to.word(), frame.head.port};
   const auto waiting = waiting_.find(place);
-  if (waiting != waiting_.end())
-    return waiting->second.emplace_back(host, std::move(frame)), void();
-  if (!deliver(host, frame)) waiting_[place].emplace_back(host, std::move(frame));
+  if (waiting != waiting_.end()) {
+    waiting->second.emplace_back(host, std::move(frame));
+  } else if (!deliver(host, frame)) {
+    waiting_[place].emplace_back(host, std::move(frame));
+  }
 }
 
 /// Returns false if the frame must wait for room.
 bool HostRelay::deliver(int host, const ArrivingFrame& frame) {
   const std::shared_ptr<StandIn> from = stand_in(frame.head.from);
   if (from == nullptr) {  // it has died, but its host shares the credits among all of its senders
+    note_lost_tell(frame);
     note_taken(host, frame);
     return true;
   }
@@ -279,35 +273,49 @@ bool HostRelay::deliver(int host, const ArrivingFrame& frame) {
     if (!from->deliver(frame)) return false;
   } catch (const Error& error) {
     from->drop(frame);
-    // The loss of the process says more to who waits for an answer.
+    // The loss of the process says more to who waits for an answer, and its port has no credits.
     if (error.code() == Errc::peer_lost) return true;
-    logger("weft.worker")->warn("actors: a message of host {} was dropped: {}", host, error.what());
+    refuse(host, frame, error);
   }
   note_taken(host, frame);
   return true;
 }
 
-/// There was no memory for the message's tensors.
-void HostRelay::refuse(int host, const ArrivingFrame& frame) {
+/// Says that a message can't be delivered: to its caller, or if it is an answer, to this host's
+/// process that waits for it.
+void HostRelay::refuse(int host, const ArrivingFrame& frame, const Error& error) {
   const FrameHead& head = frame.head;
-  note_taken(host, frame);
-  if (op_of(head.heading) == ActorOp::tell) {
-    actors_->head().lost_tells.fetch_add(1, std::memory_order_relaxed);
-  }
-  const std::string why = fmt::format("host {} has no memory for the tensors of a message: {}",
-                                      options_.host, frame.why_dropped);
-  logger("weft.worker")->warn("actors: {}", why);
-  if (op_of(head.heading) != ActorOp::call) return;
+  note_lost_tell(frame);
+  const std::string why =
+      fmt::format("host {} can't deliver a message: {}", options_.host, error.what());
+  logger("weft.worker")->warn("{}", why);
   MessageWriter body;
-  put_error(body, Error(Errc::no_space, why));
-  auto answer = std::make_unique<HostFrame>();
-  answer->head = {.kind = FrameKind::message,
-                  .from = head.to,
-                  .to = head.from,
-                  .heading = heading_of(ActorOp::error, head.heading.call, head.heading.target),
-                  .port = kReplyPort};
-  answer->bytes.assign(body.bytes().begin(), body.bytes().end());
-  send_frame(host, std::move(answer));
+  put_error(body, Error(error.code(), why));
+  const ActorOp op = op_of(head.heading);
+  FrameHead answer{.kind = FrameKind::message,
+                   .heading = heading_of(ActorOp::error, head.heading.call, head.heading.target)};
+  if (op == ActorOp::call) {
+    answer.from = head.to;
+    answer.to = head.from;
+    answer.port = kReplyPort;
+    auto sent = std::make_unique<HostFrame>();
+    sent->head = answer;
+    sent->bytes.assign(body.bytes().begin(), body.bytes().end());
+    send_frame(host, std::move(sent));
+  } else if (op == ActorOp::answer) {
+    answer.from = head.from;
+    answer.to = head.to;
+    answer.port = head.port;
+    ArrivingFrame instead{.head = answer};
+    instead.body.assign(body.bytes().begin(), body.bytes().end());
+    instead.is_uncredited = true;
+    waiting_[{head.to.word(), head.port}].emplace_back(host, std::move(instead));
+  }
+}
+
+void HostRelay::note_lost_tell(const ArrivingFrame& frame) {
+  if (op_of(frame.head.heading) != ActorOp::tell) return;
+  actors_->head().lost_tells.fetch_add(1, std::memory_order_relaxed);
 }
 
 void HostRelay::deliver_waiting() {
@@ -321,6 +329,7 @@ void HostRelay::deliver_waiting() {
 }
 
 void HostRelay::note_taken(int host, const ArrivingFrame& frame) {
+  if (frame.is_uncredited) return;
   Credit& credit = credits_[{host, {frame.head.to.word(), frame.head.port}}];
   ++credit.messages;
   for (const std::uint64_t size : frame.sizes) credit.bytes += size;
@@ -345,9 +354,10 @@ void HostRelay::tell_credits() {
 void HostRelay::look_at_links(Clock::time_point now) {
   const bool stood_still = now - std::exchange(last_turn_, now) > kStandstill;
   for (const auto& linked : links()) {
-    if (linked->link->has_moved() || stood_still) linked->heard = now;
+    // Nothing is read from a held link, so it only looks silent.
+    if (linked->link->has_moved() || linked->link->is_held() || stood_still) linked->heard = now;
     const auto silent = now - linked->heard;
-    const std::chrono::nanoseconds limit = linked->silence.load();
+    const std::chrono::nanoseconds limit = linked->silence_max.load();
     if (limit.count() > 0 && silent > limit) {
       linked->link->end(fmt::format("it has been silent for {:.1f} s",
                                     std::chrono::duration<double>(silent).count()));

@@ -42,7 +42,7 @@ class HostRelay {
     /// Throws corrupt for an order that can't be; the link is then lost.
     std::function<void(int host, HostOp op, std::span<const std::byte> body)> on_order{};
     std::function<void(int host, const std::string& why)> on_lost{};
-    /// Called each 20 ms at the latest, if it returned true, and else each 100 ms.
+    /// Called at least every 100 ms; at least every 20 ms after a call that returned true.
     std::function<bool()> on_tick{};
   };
 
@@ -61,9 +61,11 @@ class HostRelay {
   bool has_link(int host) const;
   /// Ends the link to a host, for which on_lost isn't called then.
   void drop(int host, const std::string& why);
-  void set_timeout(int host, std::chrono::nanoseconds silence);
+  /// A longer silence of a host is its loss; 0: none is.
+  void set_silence_max(int host, std::chrono::nanoseconds silence_max);
 
   void send(int host, HostOp op, const MessageWriter& body);
+  /// All hosts get what several threads send in one order.
   void send_all(HostOp op, const MessageWriter& body);
   /// Counts an order of host 0 that was obeyed.
   void count_obeyed() { obeyed_.fetch_add(1); }
@@ -80,8 +82,7 @@ class HostRelay {
   struct Linked {
     std::shared_ptr<LaneLink> link;
     Clock::time_point heard{};
-    std::atomic<std::chrono::nanoseconds> silence{};  ///< the longest that is no loss; 0: any
-    std::optional<ArrivingFrame> held{};              ///< waits for orders of host 0
+    std::atomic<std::chrono::nanoseconds> silence_max{};  ///< 0: no limit
   };
   struct Credit {
     std::uint32_t messages = 0;
@@ -95,11 +96,13 @@ class HostRelay {
   void handle(int host, ArrivingFrame&& frame);
   void handle_message(int host, ArrivingFrame&& frame);
   bool deliver(int host, const ArrivingFrame& frame);
-  void refuse(int host, const ArrivingFrame& frame);
+  void refuse(int host, const ArrivingFrame& frame, const Error& error);
+  void note_lost_tell(const ArrivingFrame& frame);
   void deliver_waiting();
   void note_taken(int host, const ArrivingFrame& frame);
   void tell_credits();
-  std::vector<std::span<std::byte>> allocate(ArrivingFrame& frame);
+  std::shared_ptr<StandIn> stand_in_of(int host, PeerId peer) const;
+  std::vector<std::span<std::byte>> allocate(int host, ArrivingFrame& frame);
   void look_at_links(Clock::time_point now);
   void admit();
   void beat();
@@ -113,6 +116,7 @@ class HostRelay {
   WakeFd wake_;
   std::atomic<bool> must_stop_{false};
   std::atomic<std::uint64_t> obeyed_{0};
+  std::mutex order_mutex_;  ///< held while an order is sent to all
   mutable std::mutex mutex_;
   std::map<int, std::shared_ptr<Linked>> links_;                 // guarded by mutex_
   std::map<std::uint32_t, std::shared_ptr<StandIn>> stand_ins_;  // by slot; guarded by mutex_

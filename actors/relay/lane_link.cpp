@@ -12,13 +12,16 @@ namespace {
 /// After so many turns of the connection, take() lets others have it.
 constexpr int kTurns = 8;
 
+/// A body with the places of its tensors has at most this many times the bytes of a lane's body.
+constexpr std::uint32_t kBodiesMax = 16;
+
 /// Throws corrupt for a head that no host of this build writes.
 void require_possible(const FrameHead& head, int host) {
-  const bool is_possible = head.magic == FrameHead::kMagic && head.kind >= FrameKind::message &&
-                           head.kind <= FrameKind::beat && head.body_bytes <= kBodyBytesMax * 16 &&
-                           head.block_count <= kMessageBlocksMax &&
-                           head.from.slot < kPeerCountMax && head.to.slot < kPeerCountMax &&
-                           head.port < kPortCountMax;
+  const bool is_possible =
+      head.magic == FrameHead::kMagic && head.kind >= FrameKind::message &&
+      head.kind <= FrameKind::beat && head.body_bytes <= kBodyBytesMax * kBodiesMax &&
+      head.block_count <= kMessageBlocksMax && head.from.slot < kPeerCountMax &&
+      head.to.slot < kPeerCountMax && head.port < kPortCountMax;
   if (is_possible) return;
   fail(Errc::corrupt,
        "host {} sends a frame of kind {} with {} bytes and {} tensors, from process {} to port {} "
@@ -87,7 +90,8 @@ void LaneLink::post_tensors(const Allocate& allocate) {
   arriving_.body.assign(bytes_.begin() + static_cast<std::ptrdiff_t>(size_bytes), bytes_.end());
   for (const std::uint64_t size : arriving_.sizes) {
     if (size > kFrameBlockBytesMax) {
-      fail(Errc::corrupt, "host {} sends a tensor of {} bytes", host_, size);
+      fail(Errc::corrupt, "host {} sends a tensor of {} bytes; expected at most {}", host_, size,
+           kFrameBlockBytesMax);
     }
   }
   if (arriving_.sizes.empty()) return;
@@ -104,9 +108,9 @@ void LaneLink::post_tensors(const Allocate& allocate) {
   for (const std::span<std::byte> each : into) wire_.receive(each);
 }
 
-std::optional<ArrivingFrame> LaneLink::take(const Allocate& allocate) {
+std::optional<ArrivingFrame> LaneLink::take(const MayTake& may_take, const Allocate& allocate) {
   const std::lock_guard lock(mutex_);
-  has_more_ = false;
+  has_more_ = is_held_ = false;
   for (int turn = 0; turn < kTurns; ++turn) {
     const bool has_moved = !is_ended_ && wire_.progress();
     has_moved_ = has_moved_ || has_moved;
@@ -121,7 +125,11 @@ std::optional<ArrivingFrame> LaneLink::take(const Allocate& allocate) {
     }
     switch (part_) {
       case Part::head: post_bytes(); break;
-      case Part::bytes: post_tensors(allocate); break;
+      case Part::bytes:
+        is_held_ = !may_take(arriving_.head);
+        if (is_held_) return std::nullopt;
+        post_tensors(allocate);
+        break;
       case Part::tensors: {
         ArrivingFrame whole = std::move(arriving_);
         post_head();

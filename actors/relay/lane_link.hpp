@@ -3,7 +3,6 @@
 
 #include <poll.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -29,6 +28,7 @@ struct ArrivingFrame {
   std::vector<BlockId> blocks{};        ///< in which the tensors lie; empty if they were dropped
   std::shared_ptr<const void> keeps{};  ///< the owner of the blocks
   std::string why_dropped{};
+  bool is_uncredited = false;  ///< this host has made it, in place of an answer
 };
 
 /// Any thread may send; one thread takes.
@@ -37,6 +37,8 @@ class LaneLink {
   /// Makes memory for the tensors of a frame: sets `blocks`, and returns their bytes. If it returns
   /// nothing, the tensors are dropped.
   using Allocate = std::function<std::vector<std::span<std::byte>>(ArrivingFrame& frame)>;
+  /// Returns whether a frame may be taken now.
+  using MayTake = std::function<bool(const FrameHead& head)>;
 
   /// `host` is the number of the host at the other end, whose greeting has succeeded.
   LaneLink(int host, TlsSession session);
@@ -46,9 +48,12 @@ class LaneLink {
   /// takes then sends. Does nothing once the link is lost.
   bool send(std::unique_ptr<HostFrame> frame);
 
-  /// The rest is for the thread that takes. Moves bytes on, and returns the next whole frame.
+  /// The rest is for the thread that takes. Moves bytes on, and returns the next whole frame. A
+  /// frame that may not be taken stops all behind it, before there is memory for its tensors.
   /// Throws corrupt for bytes that can't be a frame.
-  std::optional<ArrivingFrame> take(const Allocate& allocate);
+  std::optional<ArrivingFrame> take(const MayTake& may_take, const Allocate& allocate);
+  /// Whether the last take() has found a frame that may not be taken.
+  bool is_held() const { return is_held_; }
   /// Whether the last take() has left something that it could have moved.
   bool has_more() const { return has_more_; }
   /// Returns whether any bytes were moved since the last call.
@@ -85,6 +90,7 @@ class LaneLink {
   std::string why_{};
   bool has_more_ = false;   // of the thread that takes
   bool has_moved_ = false;  // of the thread that takes
+  bool is_held_ = false;    // of the thread that takes
   bool is_ended_ = false;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// How the hosts of an actor system meet: they greet each other as the chips of a job do, in a
+/// The meeting of the hosts of an actor system: they greet each other as the chips of a job do, in a
 /// channel of their own, and find host 0 as the hosts of a job find the trainer.
 
 #include <chrono>
@@ -25,7 +25,8 @@ namespace weft {
 /// host. Throws as start_place() does.
 HostPlace actors_place(const ActorHosts& options);
 
-/// Where agents reach host 0. The file, if there is one, is removed with this object.
+/// The door by which agents reach host 0, and the rendezvous file that names its address, if the
+/// hosts meet by one. The file is removed with this object.
 struct ActorsMeeting {
   std::unique_ptr<WireDoor> door;
   std::unique_ptr<Rendezvous> file;

@@ -2,6 +2,8 @@
 #include <memory>
 #include <utility>
 
+#include <weft/tensor/error.hpp>
+
 #include "actors/relay/host_relay.hpp"
 
 namespace weft {
@@ -12,8 +14,9 @@ void HostRelay::add_stand_in(const PeerFacts& facts, std::size_t heap_bytes) {
       [this, host = static_cast<int>(facts.host)](std::unique_ptr<HostFrame> frame) {
         send_frame(host, std::move(frame));
       });
+  std::shared_ptr<StandIn> before;  // ends outside the lock, which its thread may need
   const std::lock_guard lock(mutex_);
-  stand_ins_.insert_or_assign(facts.peer.slot, std::move(made));
+  before = std::exchange(stand_ins_[facts.peer.slot], std::move(made));
 }
 
 std::shared_ptr<StandIn> HostRelay::stand_in(PeerId peer) const {
@@ -21,6 +24,33 @@ std::shared_ptr<StandIn> HostRelay::stand_in(PeerId peer) const {
   const auto found = stand_ins_.find(peer.slot);
   if (found == stand_ins_.end() || found->second->peer() != peer) return nullptr;
   return found->second;
+}
+
+/// Returns the stand-in of a process, if it has one. Throws corrupt if it isn't of that host.
+std::shared_ptr<StandIn> HostRelay::stand_in_of(int host, PeerId peer) const {
+  std::shared_ptr<StandIn> found = stand_in(peer);
+  if (found != nullptr && static_cast<int>(found->host()) != host) {
+    fail(Errc::corrupt, "host {} sends in the name of process {} of host {}", host, peer.slot,
+         found->host());
+  }
+  return found;
+}
+
+std::vector<std::span<std::byte>> HostRelay::allocate(int host, ArrivingFrame& frame) {
+  const std::shared_ptr<StandIn> from = stand_in_of(host, frame.head.from);
+  if (from == nullptr) return {};
+  try {
+    frame.blocks = from->allocate(frame.sizes);
+  } catch (const Error& error) {
+    frame.why_dropped = error.what();
+    return {};
+  }
+  frame.keeps = from;
+  std::vector<std::span<std::byte>> into;
+  for (std::size_t i = 0; i < frame.blocks.size(); ++i) {
+    into.push_back(from->node()->blocks().writable(frame.blocks[i]).first(frame.sizes[i]));
+  }
+  return into;
 }
 
 void HostRelay::end_stand_in(PeerId peer) {

@@ -27,7 +27,7 @@ StandIn::StandIn(PeerTable& peers, ActorTable& actors, const PeerFacts& facts,
   node_->set_on_lost([actors = actors_](const LaneHeading& heading) {
     if (op_of(heading) == ActorOp::tell) actors->head().lost_tells.fetch_add(1);
   });
-  flows_.resize(facts.ports);
+  sent_.resize(facts.ports);
   thread_ =
       start_job_thread(fmt::format("weft.relay.{}", facts.peer.slot).c_str(), [this] { run(); });
 }
@@ -40,9 +40,9 @@ void StandIn::stop() {
   if (thread_.joinable()) thread_.join();
   std::uint64_t lost = 0;
   const std::lock_guard lock(mutex_);
-  for (Flow& flow : flows_) {
-    lost += static_cast<std::uint64_t>(std::ranges::count(flow.sent, ActorOp::tell));
-    flow.sent.clear();
+  for (std::deque<ActorOp>& sent : sent_) {
+    lost += static_cast<std::uint64_t>(std::ranges::count(sent, ActorOp::tell));
+    sent.clear();
   }
   actors_->head().lost_tells.fetch_add(lost, std::memory_order_relaxed);
 }
@@ -82,12 +82,13 @@ bool StandIn::take_some() {
 
 bool StandIn::may_take(std::uint32_t port) {
   const std::lock_guard lock(mutex_);
-  // Answers need no room for tensors, since those who wait for them may be what others wait for.
-  return flows_[port].sent.size() < kWindow && (port == kReplyPort || bytes_away_ < kWindowBytes);
+  // Answers aren't limited by bytes: their callers may be the very processes that others wait for,
+  // so a full window could stop all of them.
+  return sent_[port].size() < kWindow && (port == kReplyPort || bytes_away_ < kWindowBytes);
 }
 
-/// Its sender has died, so nobody waits for an answer, and the process can't be told the message
-/// in the name of the dead one.
+/// The sender has died. Nobody waits for an answer, and the other host no longer delivers messages
+/// in its name.
 void StandIn::lose(const InMessage& message) {
   if (op_of(message.heading) == ActorOp::tell) {
     actors_->head().lost_tells.fetch_add(1, std::memory_order_relaxed);
@@ -104,7 +105,7 @@ void StandIn::forward(std::uint32_t port, InMessage&& message) {
                  .heading = message.heading,
                  .port = port};
   if (op == ActorOp::call) note_call(message);
-  if (op == ActorOp::answer || op == ActorOp::error) cancel(message.heading.call);
+  if (op == ActorOp::answer || op == ActorOp::error) forget_call(message.heading.call);
   const auto unpacked = std::make_shared<UnpackedMessage>(node_, std::move(message));
   for (const MessagePayload& payload : unpacked->payloads())
     frame->tensors.push_back(payload.bytes);
@@ -118,7 +119,7 @@ void StandIn::forward(std::uint32_t port, InMessage&& message) {
   if (!frame->tensors.empty()) frame->keeps = unpacked;
   {
     const std::lock_guard lock(mutex_);
-    flows_[port].sent.push_back(op);
+    sent_[port].push_back(op);
     if (port != kReplyPort) bytes_away_ += frame->tensor_bytes();
   }
   forward_(std::move(frame));
@@ -127,8 +128,8 @@ void StandIn::forward(std::uint32_t port, InMessage&& message) {
 void StandIn::credit(std::uint32_t port, std::uint32_t messages, std::uint64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    if (port >= flows_.size()) return;
-    std::vector<ActorOp>& sent = flows_[port].sent;
+    if (port >= sent_.size()) return;
+    std::deque<ActorOp>& sent = sent_[port];
     sent.erase(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(
                                                 std::min<std::size_t>(messages, sent.size())));
     if (port != kReplyPort) bytes_away_ -= std::min(bytes_away_, bytes);
@@ -183,13 +184,19 @@ std::atomic<std::uint64_t>& StandIn::call_word(std::uint64_t call) const {
   return node_->peers().own().call(static_cast<std::uint32_t>(call % kCallCountMax));
 }
 
+/// Only at the arrival: when the frame is tried again, a newer call may have the word.
+void StandIn::note_arrival(const ArrivingFrame& frame) {
+  const std::uint64_t call = frame.head.heading.call;
+  const ActorOp op = op_of(frame.head.heading);
+  const bool is_call = op == ActorOp::call || op == ActorOp::make || op == ActorOp::end;
+  if (is_call) call_word(call).store(call, std::memory_order_seq_cst);
+}
+
 bool StandIn::deliver(const ArrivingFrame& frame) {
   const FrameHead& head = frame.head;
   const std::vector<std::byte> body = body_with_places(frame.body, frame.sizes);
   const std::shared_ptr<LaneSender> sender = node_->sender(head.to, head.port);
   const ActorOp op = op_of(head.heading);
-  const bool is_call = op == ActorOp::call || op == ActorOp::make || op == ActorOp::end;
-  if (is_call) call_word(head.heading.call).store(head.heading.call, std::memory_order_seq_cst);
   if (op == ActorOp::answer || op == ActorOp::error) {
     const std::lock_guard lock(mutex_);
     open_calls_.erase({head.to.word(), head.heading.call});
@@ -209,7 +216,7 @@ void StandIn::drop(const ArrivingFrame& frame) const {
   for (const BlockId block : frame.blocks) node_->blocks().release(block);
 }
 
-void StandIn::cancel(std::uint64_t call) {
+void StandIn::forget_call(std::uint64_t call) {
   std::uint64_t expected = call;
   call_word(call).compare_exchange_strong(expected, 0, std::memory_order_seq_cst);
 }

@@ -2,11 +2,10 @@
 /// StandIn: has the place of a process of another host in this host's memory. Other processes send
 /// to it and take from it as if it were that process; it passes on what it gets over a lane link.
 
-#include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,6 +52,8 @@ class StandIn {
 
   /// Makes a block of the process for each size. Throws no_space.
   std::vector<BlockId> allocate(const std::vector<std::uint64_t>& sizes) const;
+  /// A call of the process has arrived, and is awaited from now on.
+  void note_arrival(const ArrivingFrame& frame);
   /// Sends a message of the process to one of this host, which gets the frame's blocks. Returns
   /// false if the lane is full. Throws peer_lost, and the errors of LaneSender::send().
   bool deliver(const ArrivingFrame& frame);
@@ -60,8 +61,8 @@ class StandIn {
   void drop(const ArrivingFrame& frame) const;
   /// The other host has taken messages from a port.
   void credit(std::uint32_t port, std::uint32_t messages, std::uint64_t bytes);
-  /// The process doesn't wait for its call any more.
-  void cancel(std::uint64_t call);
+  /// The process doesn't wait for its call any more: it was cancelled, or answered.
+  void forget_call(std::uint64_t call);
   /// Tells the other host which calls that were sent to it are awaited no more.
   void tell_cancels();
   /// Ends its thread. What waits in its ports then is lost, and the messages that were told are
@@ -69,10 +70,6 @@ class StandIn {
   void stop();
 
  private:
-  struct Flow {
-    std::vector<ActorOp> sent{};  ///< not credited yet, oldest first
-  };
-
   void run();
   bool take_some();
   bool may_take(std::uint32_t port);
@@ -87,7 +84,7 @@ class StandIn {
   std::shared_ptr<LaneNode> node_;
   Forward forward_;
   std::mutex mutex_;
-  std::vector<Flow> flows_;                                // by port; guarded by mutex_
+  std::vector<std::deque<ActorOp>> sent_;                  // by port: not credited, oldest first
   std::uint64_t bytes_away_ = 0;                           // not credited yet; guarded by mutex_
   using CallOf = std::pair<std::uint64_t, std::uint64_t>;  ///< a caller's PeerId as words, a number
   std::set<CallOf> open_calls_;  // sent and perhaps awaited; guarded by mutex_

@@ -43,7 +43,9 @@ SystemHosts::SystemHosts(const HostPlace& place, const SystemOptions& options, P
   relay_->start();
   ActorsMeeting meeting = open_meeting(place, wanted, options.name);
   relay_->open_door(std::move(meeting.door), 0);
-  await_all([](const Member& member) { return member.has_joined; }, deadline, "joined");
+  await_all([](const Member& member) { return member.has_joined; }, deadline, "joined",
+            "start the program there with this WEFT_HOST_INDEX; if it was "
+            "started, its output has the reason");
   relay_->close_door();
   require_fitting();
   WelcomeOrder welcome{.key = actors.head().key,
@@ -56,9 +58,11 @@ SystemHosts::SystemHosts(const HostPlace& place, const SystemOptions& options, P
   add_process(keeper);
   set_alive(keeper.peer);
   await_all([](const Member& member) { return member.is_ready; }, deadline,
-            "been connected with the other agents");
+            "reached the other hosts",
+            "open the ports of ActorHosts::ports between all "
+            "hosts");
   for (int host = 1; host < place.count; ++host) {
-    relay_->set_timeout(host, seconds(wanted.host_timeout_s));
+    relay_->set_silence_max(host, seconds(wanted.host_timeout_s));
   }
   actors.set_on_change(
       [this](const TableChange& change) { relay_->send_all(HostOp::change, written(change)); });
@@ -66,11 +70,12 @@ SystemHosts::SystemHosts(const HostPlace& place, const SystemOptions& options, P
 
 SystemHosts::~SystemHosts() {
   actors_->set_on_change({});
+  is_ending_.store(true);
   relay_->send_all(HostOp::end, MessageWriter());
 }
 
 void SystemHosts::await_all(bool (*has)(const Member&), Clock::time_point deadline,
-                            const char* what) {
+                            const char* what, const char* remedy) {
   std::unique_lock lock(mutex_);
   const auto is_over = [&] {
     return !failure_.empty() || std::all_of(members_.begin() + 1, members_.end(), has);
@@ -78,14 +83,15 @@ void SystemHosts::await_all(bool (*has)(const Member&), Clock::time_point deadli
   const bool in_time = changed_.wait_until(lock, deadline, is_over);
   if (!failure_.empty()) fail(Errc::unavailable, "{}", failure_);
   if (in_time) return;
-  std::vector<int> missing;
+  std::vector<std::size_t> missing;
   for (std::size_t host = 1; host < members_.size(); ++host) {
-    if (!has(members_[host])) missing.push_back(static_cast<int>(host));
+    if (!has(members_[host])) missing.push_back(host);
   }
   fail(Errc::timeout,
-       "actor system \"{}\": of {} hosts, host {} has not {} within ActorHosts::timeout_s = {}; "
-       "start the program there with this WEFT_HOST_INDEX, its own output says why it can't",
-       options_.name, place_.count, fmt::join(missing, ", "), what, options_.hosts->timeout_s);
+       "actor system \"{}\": of {} hosts, these haven't {} within ActorHosts::timeout_s = {}: {}; "
+       "{}",
+       options_.name, place_.count, what, options_.hosts->timeout_s, fmt::join(missing, ", "),
+       remedy);
 }
 
 /// Throws if a host runs another program, or counts other hosts.
@@ -194,6 +200,9 @@ void SystemHosts::on_order(int host, HostOp op, std::span<const std::byte> body)
     }
     case HostOp::cut: {
       const auto news = read_order<LostHost>(body);
+      if (news.host < 1 || news.host >= place_.count || news.host == host) {
+        fail(Errc::corrupt, "host {} tells that its link to host {} is lost", host, news.host);
+      }
       cuts_.push_back({.due = Clock::now() + kBetterCause,
                        .host = std::max(host, news.host),
                        .other = std::min(host, news.host),
@@ -206,6 +215,7 @@ void SystemHosts::on_order(int host, HostOp op, std::span<const std::byte> body)
       actors_->head().lost_tells.fetch_add(news.lost_tells, std::memory_order_relaxed);
       return;
     }
+    case HostOp::hung: return hooks_.on_hung(read_order<HungNews>(body));
     default:
       fail(Errc::corrupt, "host {} sends an order of kind {}", host,
            static_cast<std::uint32_t>(op));
@@ -226,6 +236,7 @@ bool SystemHosts::on_tick() {
 }
 
 void SystemHosts::on_lost(int host, const std::string& why) {
+  if (is_ending_.load()) return;  // it has ended because it was told to
   const std::string who = name(host);
   {
     const std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 /// SystemHosts: the other hosts of an actor system, for the keeper on host 0. What the keeper
 /// decides about processes and actors is told to all of them, in one order.
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -28,6 +29,7 @@ class SystemHosts {
   struct Hooks {
     std::function<void(const EndedNews& news)> on_ended{};
     std::function<void(int host, const std::string& why)> on_lost{};
+    std::function<void(const HungNews& news)> on_hung{};
   };
 
   /// Waits for all hosts, as host 0 of `place`. The tables, which must outlive it, have the process
@@ -73,7 +75,8 @@ class SystemHosts {
   void on_order(int host, HostOp op, std::span<const std::byte> body);
   void on_lost(int host, const std::string& why);
   bool on_tick();
-  void await_all(bool (*has)(const Member&), Clock::time_point deadline, const char* what);
+  void await_all(bool (*has)(const Member&), Clock::time_point deadline, const char* what,
+                 const char* remedy);
   void require_fitting();
   void tell_state(PeerId peer, PeerState state);
 
@@ -95,6 +98,7 @@ class SystemHosts {
     int other = 0;
     std::string why{};
   };
+  std::atomic<bool> is_ending_{false};
   std::vector<Cut> cuts_;  ///< of the thread weft.hosts
   std::unique_ptr<HostRelay> relay_;
 };

@@ -20,6 +20,7 @@ struct MeshFacts {
   std::string type{};
   std::uint32_t count = 0;
   std::int32_t max_restarts = 0;  ///< -1: no limit
+  double hang_timeout_s = 0;      ///< 0: none; for the hosts, whose tables don't have it
   std::uint8_t restart = 0;       ///< an ActorRestart
   std::uint8_t then = 0;          ///< an ActorGivesUp
   bool own_thread = false;

@@ -22,44 +22,12 @@
 #include <weft/actor.hpp>
 #include <weft/weft.hpp>
 
+#include "tests/fault/host_actors.hpp"
 #include "tests/fault/raw_wire.hpp"
-#include "tests/fault/scorer.hpp"
 
 namespace {
 
-using weft::testing::scorer;
-using weft::testing::Scorer;
-using weft::testing::Where;
-
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error("expected: " + what);
-}
-
-using Mesh = weft::ActorMesh<Scorer>;
-
-/// Returns a mesh of one actor in each of `count` processes.
-Mesh spawn(weft::ActorSystem& system, int count, const weft::Supervision& supervision = {}) {
-  return system.spawn(scorer, {.name = "scorers",
-                               .count = count,
-                               .place = weft::processes(count),
-                               .own_thread = true,
-                               .supervision = supervision});
-}
-
-weft::HostTensor counted(weft::ActorSystem& system, std::int64_t size) {
-  weft::LoanedTensor tensor = system.loan({weft::DType::i32, weft::Shape{size}});
-  const auto words = tensor.get<std::int32_t>();
-  std::iota(words.begin(), words.end(), 0);
-  return std::move(tensor).finish();
-}
-
-void require_plus_one(const weft::HostTensor& tensor, std::int64_t size) {
-  const auto words = tensor.get<std::int32_t>();
-  require(std::ssize(words) == size, fmt::format("{} words", size));
-  for (std::int64_t i = 0; i < size; ++i) {
-    require(words[static_cast<std::size_t>(i)] == i + 1, fmt::format("word {} of {}", i, size));
-  }
-}
+using namespace weft::testing;
 
 /// Returns for each actor whether it is on host 0.
 std::vector<bool> are_here(const Mesh& mesh) {
@@ -145,81 +113,6 @@ void deadline(weft::ActorSystem& system) {
   require(std::ranges::count(notes, 0) == 0, "a call that nobody awaits is skipped");
 }
 
-/// Waits until the next incarnation of an actor answers.
-Where next_incarnation(const weft::ActorRef<Scorer>& actor, int before) {
-  for (;;) {
-    const auto where = actor.call<&Scorer::where>().outcome();
-    if (where.ok() && where.value().incarnation > before) return where.value();
-    require(where.ok() || where.error().code() == weft::Errc::peer_lost,
-            where.ok() ? "" : where.error().what());
-  }
-}
-
-void require_lost(weft::Future<void>& call, const std::string& text) {
-  const auto outcome = call.outcome();
-  require(!outcome.ok() && outcome.error().code() == weft::Errc::peer_lost, "the error peer_lost");
-  const std::string what = outcome.error().what();
-  require(what.find(text) != std::string::npos, fmt::format("\"{}\" in \"{}\"", text, what));
-}
-
-void kill_process(weft::ActorSystem& system) {
-  const Mesh mesh = spawn(system, 2, {.max_restarts = 5, .backoff_s = 0.01});
-  const Where before = mesh[1].call<&Scorer::where>().get();
-  auto hanging = mesh[1].call<&Scorer::hang>("");
-  ::kill(before.pid, SIGKILL);
-  require_lost(hanging, "scorers[1].hang: its process (slot 2, on host 1) died");
-  const Where after = next_incarnation(mesh[1], before.incarnation);
-  require(after.parent == before.parent, "it is made again on its host");
-  require_plus_one(mesh[1].call<&Scorer::plus_one>(counted(system, 1000)).get(), 1000);
-  for (int i = 0; i < 4; ++i) {  // slots are used again
-    const Where last = mesh[1].call<&Scorer::where>().get();
-    ::kill(last.pid, SIGKILL);
-    next_incarnation(mesh[1], last.incarnation);
-  }
-  require(mesh[0].call<&Scorer::where>().get().incarnation == 1, "the other actor is untouched");
-}
-
-void lose_host(weft::ActorSystem& system, int signal) {
-  const Mesh mesh = spawn(system, 4, {.max_restarts = 1, .backoff_s = 0.01});  // one loss
-  const Where before = mesh[3].call<&Scorer::where>().get();
-  auto hanging = mesh[3].call<&Scorer::hang>("");
-  auto here = mesh[0].call<&Scorer::hang>("");
-  ::kill(before.parent, signal);
-  require_lost(hanging, "on host 1) died");
-  const Where after = next_incarnation(mesh[3], before.incarnation);
-  require(after.parent == getpid(), "it is made again on the host that remains");
-  require(!here.wait_for(std::chrono::seconds(0)), "calls of host 0 go on");
-  require_plus_one(mesh[2].call<&Scorer::plus_one>(counted(system, 1000)).get(), 1000);
-  const auto refused = [&] {
-    try {
-      system.spawn(scorer, {.name = "more", .place = weft::processes(1, 1)});
-      return std::string();
-    } catch (const weft::Error& error) {
-      return std::string(error.what());
-    }
-  }();
-  require(refused.find("is lost; name another host") != std::string::npos, refused);
-  if (signal == SIGSTOP) ::kill(before.parent, SIGCONT);
-}
-
-/// The mesh of a lost host ends with the first cause.
-void give_up(weft::ActorSystem& system) {
-  const Mesh mesh = spawn(system, 2);
-  const Where before = mesh[1].call<&Scorer::where>().get();
-  auto hanging = mesh[1].call<&Scorer::hang>("");
-  ::kill(before.parent, SIGKILL);
-  hanging.outcome();
-  for (;;) {
-    const auto outcome = mesh[1].call<&Scorer::sum>().outcome();
-    if (!outcome.ok() && outcome.error().code() == weft::Errc::actor_failed) break;
-  }
-  require(system.failure().has_value(), "the system has failed");
-  const std::string why = system.failure()->what();
-  require(why.find("mesh \"scorers\": host 1 (") != std::string::npos &&
-              why.find("with the processes of actors 1 to 1 is lost: ") != std::string::npos,
-          why);
-}
-
 void refusals(weft::ActorSystem& system) {
   const Mesh mesh = spawn(system, 2);
   const auto pipe = mesh[1].call<&Scorer::pipe_error>().get();
@@ -246,17 +139,26 @@ void count(weft::TrainContext& ctx, const weft::Config& config) {
     counter.assign(counter + static_cast<float>(mesh[1].call<&Scorer::where>().get().incarnation));
     weft::sync();
   }
+  mesh[1].call<&Scorer::hang>(config.at("until").get<std::string>()).get();
   ctx.report({{"counter", counter.item()}});
 }
 weft::Loop counting{"fault.count", count};
 
-/// Host 0 trains, and its loop calls an actor of host 1.
+/// Host 0 trains, and its loop calls an actor of host 1, whose actors have none of its parameters.
 void job(weft::ActorSystem& system) {
   const Mesh mesh = spawn(system, 2);
-  weft::Trainer trainer(counting, {.loop_config = {{"system", system.id()}},
+  const std::string until = std::string(std::getenv("STORAGE")) + "/until";
+  weft::Trainer trainer(counting, {.loop_config = {{"system", system.id()}, {"until", until}},
                                    .scaling = {.num_workers = 1},
                                    .run = {.storage_path = std::getenv("STORAGE")}});
-  const weft::Result result = trainer.fit();
+  weft::Job training = trainer.start();
+  const auto there = system.spawn(
+      scorer, {.name = "there", .place = weft::processes(1, 1), .lives_with = &training});
+  const std::string refused = there[0].call<&Scorer::parameters_error>().get();
+  require(refused.find("parameters(\"policy\"): this process is on host 1") != refused.npos,
+          refused);
+  std::ofstream(until) << "now\n";
+  const weft::Result result = training.result();
   require(result.ok(), result.error ? result.error->message : "");
   require(result.metrics.at("counter") == 5, "five calls");
 }
@@ -315,6 +217,9 @@ const std::map<std::string, std::function<void(weft::ActorSystem&)>> kScenarios{
     {"deadline", deadline},
     {"kill", kill_process},
     {"lose", [](weft::ActorSystem& system) { lose_host(system, SIGKILL); }},
+    {"kill_a_sender", kill_a_sender},
+    {"full_lane", call_beside_a_full_lane},
+    {"hang", hang},
     {"silence", [](weft::ActorSystem& system) { lose_host(system, SIGSTOP); }},
     {"give_up", give_up},
     {"refusals", refusals},

@@ -66,9 +66,12 @@ TEST_F(HostActors, AreMadeAgainOnTheirHostAfterAKill) { run("kill", {0, 0}); }
 TEST_F(HostActors, AreMadeAgainOnAnotherHostIfTheirsIsLost) { run("lose", {0, kKilled}); }
 TEST_F(HostActors, AreMadeAgainOnAnotherHostIfTheirsIsSilent) { run("silence", {0, 1}); }
 TEST_F(HostActors, FailTheirSystemWithTheirHostIfNoneIsMadeAgain) { run("give_up", {0, kKilled}); }
-TEST_F(HostActors, RefuseByNameWhatNeedsOneMemory) { run("refusals", {0, 0}); }
+TEST_F(HostActors, RefusePipesAndUnknownHosts) { run("refusals", {0, 0}); }
 TEST_F(HostActors, AreCalledByALoopOfHost0) { run("job", {0, 0}); }
-TEST_F(HostActors, OfTwoAgentsCallEachOther) { run("three", {0, 0, kKilled}); }
+TEST_F(HostActors, AreReachedAfterASenderWasKilled) { run("kill_a_sender", {0, 0}); }
+TEST_F(HostActors, AnswerBesideAFullLane) { run("full_lane", {0, 0}); }
+TEST_F(HostActors, AreKilledIfTheyHangOnAnyHost) { run("hang", {0, 0}); }
+TEST_F(HostActors, CallEachOtherBetweenTwoAgents) { run("three", {0, 0, kKilled}); }
 
 TEST_F(HostActors, LetNoStrangerIn) {
   Slots slots({HOST_ACTORS_APP, "calls"}, {"STORAGE=" + storage()});
@@ -89,15 +92,15 @@ TEST_F(HostActors, LetNoStrangerIn) {
   expect_says(host_0, "closed a connection from 127.0.0.1");
 }
 
-TEST_F(HostActors, NeedAllHosts) {
+TEST_F(HostActors, NameTheHostsThatHaventJoined) {
   Slots slots({HOST_ACTORS_APP, "calls", "1"}, {"STORAGE=" + storage()});
   EXPECT_EQ(slots.start(0, 3).wait(), 1);
   expect_says(slots.host(0),
-              "actor system \"hosts\": of 3 hosts, host 1, 2 has not joined within "
-              "ActorHosts::timeout_s = 1");
+              "actor system \"hosts\": of 3 hosts, these haven't joined within "
+              "ActorHosts::timeout_s = 1: 1, 2; start the program there");
 }
 
-TEST_F(HostActors, NeedHostsThatCountTheSame) {
+TEST_F(HostActors, RefuseAHostWithAnotherNumberOfHosts) {
   Slots slots({HOST_ACTORS_APP, "calls", "20"}, {"STORAGE=" + storage()});
   AppProcess& host_0 = slots.start(0, 2);
   AppProcess& host_1 = slots.start(1, 3);

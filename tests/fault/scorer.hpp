@@ -62,6 +62,13 @@ class Scorer {
       std::this_thread::yield();
     }
   }
+  /// Tells numbers to another actor without end, and writes each of them into a file before.
+  void flood(const weft::ActorRef<Scorer>& to, const std::string& path) {
+    for (int i = 0; !ctx_.stop().stop_requested(); ++i) {
+      std::ofstream(path) << i << '\n';
+      to.tell<&Scorer::note>(0, i);
+    }
+  }
   /// Returns the id of the memory that the process of the actor has mapped.
   std::string memory() const {
     std::ifstream maps("/proc/self/maps");
@@ -96,11 +103,11 @@ class Scorer {
     }
   }
 
-  using endpoints =
-      weft::Endpoints<&Scorer::where, &Scorer::plus_one, &Scorer::add, &Scorer::note,
-                      &Scorer::notes, &Scorer::take, &Scorer::sum, &Scorer::fail_with,
-                      &Scorer::parent_of_next, &Scorer::parent_of, &Scorer::hang, &Scorer::memory,
-                      &Scorer::pipe_error, &Scorer::parameters_error, &Scorer::attach_error>;
+  using endpoints = weft::Endpoints<&Scorer::where, &Scorer::plus_one, &Scorer::add, &Scorer::note,
+                                    &Scorer::notes, &Scorer::take, &Scorer::sum, &Scorer::fail_with,
+                                    &Scorer::parent_of_next, &Scorer::parent_of, &Scorer::hang,
+                                    &Scorer::flood, &Scorer::memory, &Scorer::pipe_error,
+                                    &Scorer::parameters_error, &Scorer::attach_error>;
   static const weft::ActorType<Scorer>& type();
 
  private:

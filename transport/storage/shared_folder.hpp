@@ -24,7 +24,7 @@ class FolderMark {
   const std::string path_;
 };
 
-/// How long find_mark() looks in a folder of a network file system.
+/// The time for which find_mark() looks in a folder of a network file system.
 inline constexpr std::chrono::seconds kMarkPatience{3};
 
 /// Returns whether the folder, which it makes, has the job's mark. A network file system may show a
