@@ -101,13 +101,14 @@ std::uint64_t core_time(int pid) {
 }
 
 void mark_lost(const Board& board, int worker, std::string_view why) {
+  const ActorState state = why.empty() ? ActorState::lost : ActorState::host_lost;
   for (const ActorRow& row : board.readable_rows()) {
     if (row.worker != worker) continue;
     if (row.kind == ActorKind::worker) {
       if (!why.empty()) board.worker(worker).error(why);
-      board.worker(worker).state(ActorState::lost);
+      board.worker(worker).state(state);
     }
-    if (row.kind == ActorKind::device) board.device(row.chip).state(ActorState::lost);
+    if (row.kind == ActorKind::device) board.device(row.chip).state(state);
   }
 }
 

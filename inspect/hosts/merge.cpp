@@ -62,8 +62,12 @@ void merge_host(Snapshot& into, Snapshot part) {
   const auto is_own = [&](int worker) {
     return worker >= 0 && part.header.host_of(worker) == host;
   };
+  // Only host 0 knows that a host is lost, whose memory may still be readable.
+  const bool is_host_lost = std::ranges::any_of(into.rows, [&](const ActorRow& row) {
+    return is_own(row.worker) && row.state == ActorState::host_lost;
+  });
   for (ActorRow& row : part.rows) {
-    if (is_own(row.worker)) put_row(into.rows, std::move(row));
+    if (is_own(row.worker) && !is_host_lost) put_row(into.rows, std::move(row));
   }
   for (const std::string& row : part.unreadable) {
     into.unreadable.push_back(fmt::format("host {}: {}", host, row));

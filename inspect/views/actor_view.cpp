@@ -26,7 +26,7 @@ std::string overruled(const Snapshot& snapshot, const ActorRow& row) {
 char letter_of(const std::string& state) {
   if (state == "stopped") return 'T';
   if (state == "held") return 'D';
-  if (state == "gone" || state == "lost") return 'X';
+  if (state == "gone" || state == "lost" || state == "host lost") return 'X';
   if (state == "failed") return '!';
   if (state == "waiting") return 'w';
   if (state == "running") return 'r';

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 7> kBad{"stopped", "gone", "lost",  "failed",
-                                               "dead",    "hung", "frozen"};
+constexpr std::array<std::string_view, 8> kBad{"stopped", "gone", "lost", "host lost",
+                                               "failed",  "dead", "hung", "frozen"};
 constexpr std::array<std::string_view, 5> kWaits{"waiting", "held", "admission", "lease",
                                                  "commands"};
 constexpr std::array<std::string_view, 8> kRests{"absent", "idle",      "ended",   "succeeded",

@@ -311,10 +311,8 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
   const bool frozen = is_frozen(view.now, worker);
   if (frozen) {
     root.chips.clear();
-    explain_frozen(root, process, row->state == ActorState::lost);
-    // The trainer has written why the host is lost. Any other error is the worker's own.
-    if (row->state == ActorState::lost &&
-        row->last_error.starts_with(fmt::format("host {} is lost", root.host))) {
+    explain_frozen(root, process, is_lost(row->state));
+    if (row->state == ActorState::host_lost) {
       root.headline = fmt::format("worker {}, {}", worker, row->last_error);
       root.fix =
           fmt::format("start the program again as host {}, as it was started before", root.host);

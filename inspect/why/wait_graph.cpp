@@ -335,7 +335,7 @@ std::string name_of_node(const Snapshot& snapshot, int node) {
 bool is_frozen(const Snapshot& snapshot, int worker) {
   const ActorRow* row = snapshot.worker(worker);
   if (row == nullptr) return false;
-  if (row->state == ActorState::lost) return true;
+  if (is_lost(row->state)) return true;
   if (row->state == ActorState::absent) return false;  // the worker's process isn't known
   const ProcessState* process = snapshot.process(*row);
   return process != nullptr && process->frozen();

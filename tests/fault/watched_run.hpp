@@ -33,7 +33,7 @@ class WatchedRun {
   /// Returns a worker's process id, or 0 if no process of this worker is known to live.
   pid_t pid(int rank) const {
     const ActorRow row = worker(rank);
-    return row.state == ActorState::lost || row.state == ActorState::absent ? 0 : row.pid;
+    return is_lost(row.state) || row.state == ActorState::absent ? 0 : row.pid;
   }
   /// Sends a signal to a worker. Returns false if the worker has no process.
   bool kill(int rank, int signal = SIGKILL) const {

@@ -28,8 +28,14 @@ enum class ActorState : std::uint8_t {
   lease = 14,      ///< the loop waits for the trainer's grant of a step
   reporting = 15,
   commands = 16,  ///< the loop waits for a command (TrainContext::wait_commands())
+  // This is a state of any actor again.
+  host_lost = 17,  ///< its host is lost, as `last_error` says; written by the trainer
 };
-inline constexpr ActorState kActorStateMax = ActorState::commands;
+inline constexpr ActorState kActorStateMax = ActorState::host_lost;
+/// Returns whether the actor's process is gone.
+constexpr bool is_lost(ActorState state) {
+  return state == ActorState::lost || state == ActorState::host_lost;
+}
 enum class JobStatus : std::uint8_t {
   starting = 0,
   running = 1,

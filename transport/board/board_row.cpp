@@ -150,6 +150,7 @@ std::string_view to_string(ActorState state) noexcept {
     case ActorState::ended: return "ended";
     case ActorState::failed: return "failed";
     case ActorState::lost: return "lost";
+    case ActorState::host_lost: return "host lost";
     case ActorState::saving: return "saving";
     case ActorState::loading: return "loading";
     case ActorState::user_code: return "user code";

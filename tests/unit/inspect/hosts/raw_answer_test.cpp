@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "inspect/hosts/merge.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/expect_error.hpp"
@@ -90,6 +92,23 @@ TEST_F(RawAnswerTest, BecomesAPartOfTheJob) {
     EXPECT_NE(job.chip_ring(chip), nullptr);
   }
   EXPECT_EQ(job.control->common_step(), 0U);
+}
+
+/// The memory of a lost host may be readable, and its rows say nothing of the loss.
+TEST_F(RawAnswerTest, DoesNotHideThatItsHostIsLost) {
+  const Part first(0);
+  const Part second(1);
+  Snapshot job = SnapshotReader::of_job(first.job).read(kAll.parts);
+  Snapshot lost = answer_of(second);
+  ActorRow row = *lost.worker(1);
+  row.state = ActorState::host_lost;
+  row.last_error = "host 1 is lost: it has been silent";
+  std::erase_if(job.rows, [&](const ActorRow& each) { return each.index == row.index; });
+  job.rows.push_back(row);
+  std::ranges::sort(job.rows, {}, &ActorRow::index);
+  merge_host(job, std::move(lost));
+  EXPECT_EQ(job.worker(1)->state, ActorState::host_lost);
+  EXPECT_EQ(job.worker(1)->last_error, row.last_error);
 }
 
 TEST_F(RawAnswerTest, IsTakenOnlyWhenItIsComplete) {
