@@ -14,7 +14,7 @@
 #include "transport/storage/retention.hpp"
 
 namespace weft {
-CheckpointManager::CheckpointManager() : checkpoints_(get_context().checkpoints().handle()) {}
+CheckpointManager::CheckpointManager() : checkpoints_(get_context().checkpoints().add_manager()) {}
 
 JobCheckpoints& CheckpointManager::checkpoints() const {
   // The loop's thread also destroys the checkpoints, so they can't vanish after this check.

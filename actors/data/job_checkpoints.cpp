@@ -49,8 +49,8 @@ JobCheckpoints::JobCheckpoints(WorkerRuntime& runtime, const JobLoaders& loaders
       options_(std::move(options)),
       writer_(link,
               {.worker = options_.worker,
-               .part = options_.worker % options_.num_workers,
-               .num_parts = options_.num_workers,
+               .part = options_.part,
+               .num_parts = options_.num_parts,
                .generation = runtime.generation(),
                .owner = fmt::format("{}-{}", options_.job_id, runtime.generation()),
                .config = options_.config},
@@ -67,7 +67,7 @@ JobCheckpoints::~JobCheckpoints() {
 }
 
 void JobCheckpoints::runs(const Program& plan) {
-  if (!saves_ || !options_.is_per_host) return;
+  if (!saves_) return;
   for (const ProgramInput& input : plan.inputs) {
     if (is_state(input.kind)) require_whole(input.name, input.sharding);
   }
@@ -84,16 +84,15 @@ void JobCheckpoints::require_whole(const std::string& name, const Sharding& shar
        name, options_.config.path);
 }
 
-/// Returns the positions of the chips of this host if it stores a copy; else none.
-std::vector<int> JobCheckpoints::sharers() const {
-  if (!options_.is_per_host) return {};
+/// Returns the positions of the chips that store to this host's folder: all, or those of this host.
+std::vector<int> JobCheckpoints::storing_positions() const {
   const Mesh& mesh = *runtime_.mesh();
   const int host = host_of(mesh, runtime_.positions().front());
-  std::vector<int> sharers;
+  std::vector<int> positions;
   for (int position = 0; position < mesh.size(); ++position) {
-    if (host_of(mesh, position) == host) sharers.push_back(position);
+    if (!options_.is_per_host || host_of(mesh, position) == host) positions.push_back(position);
   }
-  return sharers;
+  return positions;
 }
 
 /// Returns whether a save is due now. A step that is saved is not due again. If the loss of a
@@ -188,7 +187,7 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
                                  .is_max_best = options_.config.best_mode == BestMode::max}),
       .loaders = loaders_.made(),
       .dcn_shape = dcn_shape(mesh)};
-  if (options_.worker % options_.num_workers == 0) {  // its table becomes the manifest
+  if (options_.part == 0) {  // its table becomes the manifest
     job.table.commands = link_.permits().with_commands(
         [](const LoopCommands& commands) { return commands.known(); });
   }
@@ -216,7 +215,7 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
 /// Adds, for each tensor, the shards that the chips of this worker store.
 void JobCheckpoints::add_shards(PartJob& job, std::span<const Parameter> state,
                                 const std::source_location& where) {
-  OwnState own = own_state(runtime_, state, *job.held, sharers(), where);
+  OwnState own = own_state(runtime_, state, *job.held, storing_positions(), where);
   for (std::size_t t = 0; t < state.size(); ++t) {
     require_whole(job.table.tensors[t].name, own.shardings[t]);
     job.table.tensors[t].sharding = own.shardings[t];

@@ -38,14 +38,14 @@ struct OwnState {
 };
 /// The elements are valid as long as `held` contains the buffers that this adds, and complete after
 /// the last run that has begun. Throws invalid_argument for a tensor that has changed since the
-/// last sync.
-/// Among the chips at the positions `sharers`, each shard has one owner; empty: all chips.
+/// last sync. Each shard has one owner among the chips at `positions`.
 OwnState own_state(WorkerRuntime& runtime, std::span<const Parameter> state, HeldBuffers& held,
-                   std::span<const int> sharers, const std::source_location& where);
+                   std::span<const int> positions, const std::source_location& where);
 
 struct JobCheckpointsOptions {
   int worker = 0;
-  int num_workers = 1;       ///< that store to one folder
+  int part = 0;
+  int num_parts = 1;         ///< of the workers that store to one folder
   bool is_per_host = false;  ///< each host stores to a folder of its own
   std::string job_id{};
   std::uint64_t seed = 0;
@@ -63,8 +63,9 @@ class JobCheckpoints : private LoopObserver {
   JobCheckpoints(const JobCheckpoints&) = delete;
   JobCheckpoints& operator=(const JobCheckpoints&) = delete;
 
-  /// Returns a handle that becomes null when this object is destroyed.
-  std::weak_ptr<JobCheckpoints> handle() {
+  /// Returns a handle for a CheckpointManager. It becomes null when this object is destroyed. From
+  /// now on the loop is one that saves.
+  std::weak_ptr<JobCheckpoints> add_manager() {
     saves_ = true;
     return alive_;
   }
@@ -85,7 +86,7 @@ class JobCheckpoints : private LoopObserver {
   void step_ended() override {}
   /// Throws unavailable if the hosts store copies and this tensor is divided over hosts.
   void require_whole(const std::string& name, const Sharding& sharding) const;
-  std::vector<int> sharers() const;
+  std::vector<int> storing_positions() const;
   PartJob describe(std::span<const Parameter> state, const SaveOptions& options,
                    const std::source_location& where) const;
   void add_shards(PartJob& job, std::span<const Parameter> state,

@@ -28,7 +28,7 @@ std::int64_t element_offset(const Box& box, const PlacedBox& memory) {
 }  // namespace
 
 OwnState own_state(WorkerRuntime& runtime, std::span<const Parameter> state, HeldBuffers& held,
-                   std::span<const int> sharers, const std::source_location& where) {
+                   std::span<const int> positions, const std::source_location& where) {
   const Mesh& mesh = *runtime.mesh();
   OwnState own;
   std::vector<Binding> values;
@@ -43,8 +43,7 @@ OwnState own_state(WorkerRuntime& runtime, std::span<const Parameter> state, Hel
     }
   }
   const std::span<const int> local = runtime.positions();
-  for (const OwnedBox& part :
-       sharers.empty() ? assign_owners(tensors, mesh) : assign_owners(tensors, mesh, sharers)) {
+  for (const OwnedBox& part : assign_owners(tensors, mesh, positions)) {
     const auto chip = std::ranges::find(local, part.position);
     if (chip == local.end()) continue;
     const TensorType& type = tensors[part.tensor].type;

@@ -32,11 +32,11 @@ void CheckpointPlace::take() {
   if (!path_.empty() && spec_.mesh) take(path_);
 }
 
-HostStorage CheckpointPlace::leave_mark(const Assignment& assignment) {
+bool CheckpointPlace::leave_mark(const Assignment& assignment) {
   path_ = assignment.checkpoint.path;
-  if (spec_.place.count == 1 || !spec_.mesh || is_remote(path_)) return HostStorage::none;
+  if (spec_.place.count == 1 || !spec_.mesh || is_remote(path_)) return false;
   mark_.emplace(marked_folder(path_, assignment.run_dir), job_);
-  return HostStorage::unknown;
+  return true;
 }
 
 HostFolder CheckpointPlace::find(const HostWelcome& welcome, const std::function<void()>& wait) {

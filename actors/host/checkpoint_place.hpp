@@ -21,8 +21,9 @@ class CheckpointPlace {
   /// On host 0: takes the folder that the options name, if they name one, and removes unfinished
   /// checkpoints from it. Throws unavailable if another job has it, and io.
   void take();
-  /// On host 0: leaves a mark for the other hosts, if they have to look for one. Throws io.
-  HostStorage leave_mark(const Assignment& assignment);
+  /// On host 0: leaves a mark for the other hosts, if they have to look for one. Returns whether
+  /// they have to. Throws io.
+  bool leave_mark(const Assignment& assignment);
 
   /// On another host: returns what this host has found. If it doesn't share host 0's folder, takes
   /// its own, as take() does. Calls `wait` during a search.

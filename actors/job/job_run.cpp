@@ -68,14 +68,15 @@ class JobRun {
     host_.board.trainer().state(ActorState::starting);
     checkpoints_.emplace(spec_, host_.place.id()).take();
     assignment_ = assignment_of(spec_, host_.folder.path());
-    resumes_ = find_resume_points(spec_, assignment_);
+    resumes_ = find_resume_points(spec_);
+    if (!resumes_.empty()) assignment_.seed = resumes_.front().seed;
     assignment_.loop = request.loop;
     assignment_.loop_config = request.loop_config;
     write_run_card(host_.place, spec_, assignment_, resumes_, request.fit_number);
     link_ = TrainerLink::start(
         {.spec = spec_,
          .resumes = resumes_,
-         .storage = checkpoints_->leave_mark(assignment_),
+         .hosts_look = checkpoints_->leave_mark(assignment_),
          .assignment = assignment_,
          .job_id = host_.place.job().id,
          .token = host_.place.job().token,
@@ -266,8 +267,9 @@ class JobRun {
 
   /// The job may begin with an earlier checkpoint, since another host lacks its copies of others.
   void begin_at(std::uint64_t step) {
-    if (keep_only(step, resumes_, assignment_))
-      write_run_card(host_.place, spec_, assignment_, resumes_, request_.fit_number);
+    if (!keep_only(step, resumes_)) return;
+    assignment_.seed = resumes_.front().seed;
+    write_run_card(host_.place, spec_, assignment_, resumes_, request_.fit_number);
   }
 
   void take_end(const trainer_event::Ended& ended) {

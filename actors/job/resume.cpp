@@ -45,7 +45,9 @@ std::vector<ResumePoint> newest_readable(const std::vector<CheckpointEntry>& ent
   return points;
 }
 
-std::vector<ResumePoint> find_points(const JobSpec& spec) {
+}  // namespace
+
+std::vector<ResumePoint> find_resume_points(const JobSpec& spec) {
   const std::string& folder = spec.checkpoint.path;
   const auto entries = folder.empty() ? std::vector<CheckpointEntry>() : list_checkpoints(folder);
   const ResumeFrom& from = spec.resume;
@@ -67,19 +69,10 @@ std::vector<ResumePoint> find_points(const JobSpec& spec) {
   return points;
 }
 
-}  // namespace
-
-std::vector<ResumePoint> find_resume_points(const JobSpec& spec, Assignment& assignment) {
-  std::vector<ResumePoint> points = find_points(spec);
-  if (!points.empty()) assignment.seed = points.front().seed;
-  return points;
-}
-
-bool keep_only(std::uint64_t step, std::vector<ResumePoint>& points, Assignment& assignment) {
-  if (points.empty() || points.front().step == step) return false;
+bool keep_only(std::uint64_t step, std::vector<ResumePoint>& points) {
+  const bool is_another = !points.empty() && points.front().step != step;
   std::erase_if(points, [&](const ResumePoint& point) { return point.step != step; });
-  assignment.seed = points.front().seed;
-  return true;
+  return is_another;
 }
 
 std::optional<Checkpoint> find_best_checkpoint(const CheckpointConfig& config) {

@@ -13,14 +13,12 @@ namespace weft {
 /// Returns the checkpoint that `spec` asks for, or nothing if the job begins at step 0. For "auto",
 /// returns the newest readable checkpoint, and warns of each newer one that can't be read; for a
 /// job of several hosts, also returns earlier ones, since another host may lack its copy of a later
-/// one. Sets assignment.seed to that of the first one. Throws not_found, corrupt, version or io if
-/// the requested checkpoint can't be read. Throws invalid_argument if spec.checkpoint.path has a
-/// later checkpoint than the requested one.
-std::vector<ResumePoint> find_resume_points(const JobSpec& spec, Assignment& assignment);
+/// one. Throws not_found, corrupt, version or io if the requested checkpoint can't be read. Throws
+/// invalid_argument if spec.checkpoint.path has a later checkpoint than the requested one.
+std::vector<ResumePoint> find_resume_points(const JobSpec& spec);
 
-/// The job has begun at this step. Removes the other checkpoints, and sets the seed. Returns false
-/// if it is that of the first one already.
-bool keep_only(std::uint64_t step, std::vector<ResumePoint>& points, Assignment& assignment);
+/// Drops all points but that of `step`. Returns whether the first one has changed.
+bool keep_only(std::uint64_t step, std::vector<ResumePoint>& points);
 
 /// Returns Result::best_checkpoint. Warns of checkpoints that can't be read.
 std::optional<Checkpoint> find_best_checkpoint(const CheckpointConfig& config);

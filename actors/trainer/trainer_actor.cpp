@@ -209,7 +209,8 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
   if (!resumes.empty()) state.saved_told = resumes.front().step;
   state.desk.emplace(options.spec.num_joins(),
                      resumes.empty() ? std::vector<StoredCommand>() : resumes.front().commands);
-  state.folders.emplace(options.spec.place.count, options.storage,
+  state.folders.emplace(options.spec.place.count,
+                        options.hosts_look ? HostStorage::unknown : HostStorage::none,
                         options.assignment.checkpoint.path);
   state.replicas.emplace(options.spec.num_joins(), options.spec.chips_per_worker);
   state.recorder.state(ActorState::joining);

@@ -18,7 +18,6 @@
 #include "actors/trainer/host_link.hpp"
 #include "actors/trainer/job_spec.hpp"
 #include "transport/blackbox/recorder.hpp"
-#include "transport/storage/host_folders.hpp"
 
 namespace weft {
 
@@ -76,8 +75,8 @@ struct TrainerLinkOptions {
   JobSpec spec;
   /// The job begins with the first of these of which all hosts have a copy; empty: at step 0.
   std::vector<ResumePoint> resumes;
-  HostStorage storage = HostStorage::none;  ///< unknown, or none
-  Assignment assignment;                    ///< the same for every worker
+  bool hosts_look = false;  ///< other hosts look for host 0's mark in the folder of checkpoints
+  Assignment assignment;    ///< the same for every worker
   std::string job_id;
   std::string token;
   std::string fits;  ///< for workers of other hosts that run main() again; see HostWelcome

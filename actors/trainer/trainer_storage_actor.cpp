@@ -13,8 +13,8 @@ WholeCheckpoint whole(const ResumePoint& point) {
   return {.step = point.step, .path = point.path, .is_saved = true};
 }
 
-/// Makes the job continue from the newest offered checkpoint of which all hosts have a copy.
-/// Returns why it can't continue so.
+/// Chooses the newest offered checkpoint that all hosts have, and continues from it. Returns the
+/// reason if there is none.
 std::optional<std::string> choose_resume(Self self, const std::vector<OfferedCheckpoint>& offered) {
   auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;

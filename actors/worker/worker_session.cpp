@@ -22,6 +22,11 @@
 namespace weft {
 namespace {
 
+/// Returns the number of workers that store to one folder. Their numbers follow each other.
+int workers_of_folder(const Assignment& assignment, const Start& start) {
+  return assignment.num_workers / (start.folders.empty() ? 1 : assignment.num_hosts);
+}
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
@@ -103,8 +108,8 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity,
       checkpoints_(
           runtime_, loaders_, link, recorder_,
           {.worker = worker_,
-           .num_workers =
-               assignment.num_workers / (start.folders.empty() ? 1 : assignment.num_hosts),
+           .part = worker_ % workers_of_folder(assignment, start),
+           .num_parts = workers_of_folder(assignment, start),
            .is_per_host = !start.folders.empty(),
            .job_id = job_id_,
            .seed = assignment.seed,

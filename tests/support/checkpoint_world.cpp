@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <numeric>
 
 #include <weft/sharding/partition_spec.hpp>
 #include <weft/tensor/error.hpp>
@@ -110,6 +111,12 @@ std::vector<std::byte> shard_of(const TreeTensor& tensor, const Sharding& shardi
   return shard;
 }
 
+std::vector<int> all_positions(const Mesh& mesh) {
+  std::vector<int> positions(static_cast<std::size_t>(mesh.size()));
+  std::iota(positions.begin(), positions.end(), 0);
+  return positions;
+}
+
 std::string save_tree(FileSystem& files, const std::string& folder, const Tree& tree,
                       const Mesh& mesh, const std::vector<Sharding>& shardings,
                       const SaveOptions& options) {
@@ -126,7 +133,7 @@ std::string save_tree(FileSystem& files, const std::string& folder, const Tree& 
   }
   const std::string unfinished = begin_checkpoint(files, folder, options.step, "test",
                                                   static_cast<std::uint64_t>(options.attempt));
-  const std::vector<OwnedBox> owned = assign_owners(tensors, mesh);
+  const std::vector<OwnedBox> owned = assign_owners(tensors, mesh, all_positions(mesh));
   const int chips = mesh.size() / options.workers;
   for (int worker = 0; worker < options.workers; ++worker) {
     std::vector<std::vector<std::byte>> memory;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 namespace weft {
@@ -45,12 +44,6 @@ std::int64_t pieces_of(const Replicated& shard, std::int64_t share) {
 }
 
 }  // namespace
-
-std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh) {
-  std::vector<int> all(static_cast<std::size_t>(mesh.size()));
-  std::iota(all.begin(), all.end(), 0);
-  return assign_owners(tensors, mesh, all);
-}
 
 std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh,
                                     std::span<const int> positions) {

@@ -27,12 +27,10 @@ struct OwnedBox {
   Box box{};
 };
 
-/// Assigns shards to chips, large shards first. Among the chips that hold a shard, the one with the
-/// fewest bytes so far gets it. A shard larger than a chip's fair share is cut by rows. The result
-/// depends only on the arguments, so all workers compute the same. It is ordered by position, then
-/// by tensor.
-std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh);
-/// Assigns the shards of the chips at these positions to these chips alone.
+/// Assigns the shards of the chips at `positions` to these chips, large shards first. Among the
+/// chips that hold a shard, the one with the fewest bytes so far gets it. A shard larger than a
+/// chip's fair share is cut by rows. The result depends only on the arguments, so all workers
+/// compute the same. It is ordered by position, then by tensor.
 std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh,
                                     std::span<const int> positions);
 
