@@ -24,23 +24,27 @@ using Clock = std::chrono::steady_clock;
 /// The keeper's thread answers within milliseconds, unless its process is stopped or overloaded.
 constexpr std::chrono::seconds kAcceptWithin{10};
 
-/// Returns the ids of the running systems that are asked for.
-/// Sets `part_of` to the host of a system that is asked for, but has another host 0.
-std::vector<std::string> running_systems(std::string_view asked, std::uint32_t& part_of) {
-  std::vector<std::string> ids;
+struct FoundSystems {
+  std::vector<std::string> ids{};  ///< running systems whose host 0 is this host
+  /// The number of this host in a system of that name, if it is another; 0: there is none.
+  std::uint32_t other_host = 0;
+};
+
+FoundSystems running_systems(std::string_view asked) {
+  FoundSystems found;
   for (std::string& id : find_actor_systems(asked)) {
     if (!system_runs(id)) continue;
     try {
       const std::uint32_t host = ActorTable::open(id).head().host;
       if (host != 0) {
-        part_of = host;
+        found.other_host = host;
         continue;
       }
     } catch (const Error&) {  // it ends, or another version has made it, which attach() says
     }
-    ids.push_back(std::move(id));
+    found.ids.push_back(std::move(id));
   }
-  return ids;
+  return found;
 }
 
 std::string names_of(const std::vector<std::string>& ids) {
@@ -60,9 +64,10 @@ std::string names_of(const std::vector<std::string>& ids) {
 std::string find_running(std::string_view asked, double wait_s) {
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(wait_s));
-  std::uint32_t part_of = 0;
+  FoundSystems found;
   for (;;) {
-    const std::vector<std::string> ids = running_systems(asked, part_of);
+    found = running_systems(asked);
+    const std::vector<std::string>& ids = found.ids;
     if (ids.size() == 1) return ids.front();
     if (ids.size() > 1) {
       fail(Errc::invalid_argument,
@@ -72,17 +77,17 @@ std::string find_running(std::string_view asked, double wait_s) {
     if (Clock::now() >= until) break;
     std::this_thread::sleep_for(kSleepSlice);
   }
-  if (part_of != 0) {
+  if (found.other_host != 0) {
     fail(Errc::unavailable,
          "attach(\"{}\"): this machine is host {} of the actor system, and only programs on host 0 "
          "can attach in this version: start the program there",
-         asked, part_of);
+         asked, found.other_host);
   }
   fail(
       Errc::not_found,
       "attach(\"{}\"): this user has no running actor system of this name on this host; those that "
       "run: {}. SystemOptions::name gives a system its name",
-      asked, names_of(running_systems("", part_of)));
+      asked, names_of(running_systems("").ids));
 }
 
 void require_valid(std::string_view asked, const AttachOptions& options) {

@@ -23,11 +23,16 @@ const std::string& mesh_name(const detail::ActorClass& type, const SpawnOptions&
 namespace {
 
 void require_valid(ActorHosts& hosts) {
-  if (!(hosts.timeout_s > 0) || !(hosts.timeout_s < 1e9) || !(hosts.host_timeout_s >= 3)) {
+  if (!(hosts.timeout_s > 0) || !(hosts.timeout_s < 1e9)) {
     fail(Errc::invalid_argument,
-         "ActorHosts{{timeout_s = {}, host_timeout_s = {}}}: expected more than 0 seconds, and 3 "
-         "seconds or more, because hosts hear of each other once a second",
-         hosts.timeout_s, hosts.host_timeout_s);
+         "ActorHosts::timeout_s = {}: expected more than 0 and less than 1e9 seconds",
+         hosts.timeout_s);
+  }
+  if (!(hosts.host_timeout_s >= 3) || !(hosts.host_timeout_s < 1e9)) {
+    fail(Errc::invalid_argument,
+         "ActorHosts::host_timeout_s = {}: expected 3 seconds or more, because hosts hear of each "
+         "other once a second, and less than 1e9",
+         hosts.host_timeout_s);
   }
   parse_ports(hosts.ports, "ActorHosts::ports");
   if (!hosts.network.empty()) own_addresses(hosts.network, "ActorHosts::network");

@@ -76,13 +76,7 @@ Keeper::Keeper(SystemOptions options, const HostPlace& place)
         PeerFacts{.peer = self, .host = 0, .ports = kPortCountMax},
         SystemHosts::Hooks{.on_ended =
                                [this](const EndedNews& news) {
-                                 call_soon([this, news] {
-                                   const auto found = children_.find(news.ended.worker);
-                                   if (found == children_.end() || !found->second.is_running)
-                                     return;
-                                   if (!news.why.empty()) found->second.why_killed = news.why;
-                                   on_process_ended(news.ended);
-                                 });
+                                 call_soon([this, news] { on_ended_elsewhere(news); });
                                },
                            .on_lost =
                                [this](int host, const std::string& why) {

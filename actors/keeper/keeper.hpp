@@ -62,6 +62,7 @@ class Keeper {
   using Child = KeptProcess;
   using Actor = KeptActor;
   using Mesh = KeptMesh;
+
   void run();
   void call_soon(std::function<void()> what) { commands_.push(std::move(what)); }
   void call_in(std::chrono::nanoseconds time, std::function<void()> what);
@@ -107,6 +108,7 @@ class Keeper {
   void on_detached(PeerId peer);
   void bury_claims();
   void on_process_ended(const ProcessEnded& ended);
+  void on_ended_elsewhere(const EndedNews& news);
   void on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error& error);
   void leave_failed(Mesh& mesh, const std::vector<std::size_t>& failed, const Error& error);
   void give_up(Mesh& mesh, const Error& error);

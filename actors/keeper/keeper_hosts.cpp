@@ -110,6 +110,15 @@ void Keeper::kill_child(const Child& child) {
   hosts_->kill(child.host, child.number);
 }
 
+/// A process of another host has ended, or couldn't be started there. If that host was lost before,
+/// its processes have counted as ended since.
+void Keeper::on_ended_elsewhere(const EndedNews& news) {
+  const auto found = children_.find(news.ended.worker);
+  if (found == children_.end() || !found->second.is_running) return;
+  if (!news.why.empty()) found->second.why_killed = news.why;
+  on_process_ended(news.ended);
+}
+
 /// The loss of a host is one failure of each mesh that has processes there, whatever they still do.
 void Keeper::on_host_lost(int host, const std::string& why) {
   std::map<ActorNumber, std::vector<std::size_t>> failed;

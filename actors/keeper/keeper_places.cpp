@@ -75,6 +75,10 @@ void Keeper::place_beside_loops(Mesh& mesh) {
   });
 }
 
+std::uint32_t Keeper::shared_port() {
+  return 1 + next_shared_++ % static_cast<std::uint32_t>(options_.threads);
+}
+
 /// Calls `use` with each mesh beside the worker's loop that hasn't ended, and the place of each of
 /// its actors there that hasn't been left.
 template <typename Use>
