@@ -38,9 +38,10 @@ struct RemoveArenaNames {};
 struct Stop {};
 /// The trainer lives.
 struct Beat {};
-/// The job hangs, and this host keeps a record of its part; or the job moves again.
-struct KeepHang {
-  bool keeps = false;
+/// The job hangs, and each host keeps a record of its part; or the job moves again, and they remove
+/// it.
+struct HangRecord {
+  bool is_kept = false;
 };
 /// The trainer takes this host for lost.
 struct Dropped {
@@ -55,8 +56,8 @@ struct TrainerGone {};
 using AgentEvent =
     std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
                  agent_event::MarkLost, agent_event::SetStatus, agent_event::RemoveArenaNames,
-                 agent_event::Stop, agent_event::Beat, agent_event::KeepHang, agent_event::Dropped,
-                 agent_event::TrainerGone>;
+                 agent_event::Stop, agent_event::Beat, agent_event::HangRecord,
+                 agent_event::Dropped, agent_event::TrainerGone>;
 
 /// Owns the actor system. Thread-safe.
 class AgentLink {

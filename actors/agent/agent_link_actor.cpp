@@ -62,7 +62,7 @@ AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& tra
       },
       [tell](unlink_a) { tell(agent_event::RemoveArenaNames{}); },
       [tell](beat_a) { tell(agent_event::Beat{}); },
-      [tell](keep_a, bool keeps) { tell(agent_event::KeepHang{keeps}); },
+      [tell](keep_a, bool is_kept) { tell(agent_event::HangRecord{is_kept}); },
       [tell](dropped_a, const std::string& why) { tell(agent_event::Dropped{why}); },
       [tell](stop_a) { tell(agent_event::Stop{}); },
   };

@@ -202,7 +202,10 @@ class AgentRun {
             [&](const agent_event::RemoveArenaNames&) { host_.link.remove_arena_names(); },
             [&](const agent_event::Stop&) { end(); },
             [&](const agent_event::Beat&) { heard_ = Clock::now(); },
-            [&](const agent_event::KeepHang& hang) { host_.hangs.keep_part(hang.keeps); },
+            [&](const agent_event::HangRecord& hang) {
+              if (hang.is_kept) return host_.hangs.record_part();
+              host_.hangs.forget_part();
+            },
             [&](const agent_event::Dropped& dropped) {
               cut_off("the trainer of host 0 takes this host for lost: " + dropped.why);
             },
@@ -277,8 +280,8 @@ class AgentRun {
   }
 
   /// The first SIGTERM preempts the job, and any other first signal cancels it, except that SIGHUP
-  /// makes this host leave a job that survives losses, as if it were lost. A further signal
-  /// kills this host's workers. A SIGTERM soon after the first one counts as the same request, as
+  /// makes this host leave a job that survives losses, as if it were lost. A further signal kills
+  /// this host's workers. A SIGTERM soon after the first one counts as the same request, as
   /// JobOutcome explains.
   void interrupted(int signal) {
     const std::string why = fmt::format("the agent of host {} (pid {}) got SIG{}",

@@ -68,19 +68,18 @@ void HangReporter::keep_last_sight() noexcept {
     Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
     if (idle_s(now) < kStillS) return;
     add_sights(now, worth_a_sight(now, now));
-    keep(now);
+    record(now);
   } catch (...) {  // the job ends even if the copies could not be saved
   }
 }
 
-void HangReporter::keep(const Snapshot& seen) const {
-  tell_(true);
+void HangReporter::record(const Snapshot& seen) const {
+  on_record_(true);
   keep_hang(seen);
 }
 
-void HangReporter::keep_part(bool keeps) noexcept {
+void HangReporter::record_part() noexcept {
   const BoardHeader& header = board_.header();
-  if (!keeps) return forget_hang(header.run_dir, header.host);
   try {
     Snapshot now = SnapshotReader::of_job(header.job).read({.events = true});
     std::vector<HostPid> workers;
@@ -94,10 +93,14 @@ void HangReporter::keep_part(bool keeps) noexcept {
   }
 }
 
+void HangReporter::forget_part() noexcept {
+  forget_hang(board_.header().run_dir, board_.header().host);
+}
+
 void HangReporter::moves_again() {
   least_patience_s_ = std::max(least_patience_s_, 2 * *told_);
   forget_hang(board_.header().run_dir);
-  tell_(false);
+  on_record_(false);
   logger("weft.trainer")->warn("the job moves again after {:.0f} s", *told_);
   told_.reset();
 }
@@ -114,17 +117,17 @@ std::optional<HangReport> HangReporter::look_closely() {
   std::optional<HangReport> hang;
   if (is_hung(now, patience) && !has_moved(*before_, now)) {
     told_ = idle_s(now);
-    hang = tell(now);
+    hang = report(now);
   }
   before_ = std::move(now);
   return hang;
 }
 
-HangReport HangReporter::tell(const Snapshot& now) const {
+HangReport HangReporter::report(const Snapshot& now) const {
   Snapshot seen = now;
   add_sights(seen, worth_a_sight(*before_, seen));
   const Why why = explain(*before_, seen, {.patience_s = patience_s_.value_or(0)});
-  keep(seen);
+  record(seen);
   logger("weft.trainer")
       ->warn("the job hangs: nothing has moved for {:.0f} s. `weft inspect why {}` says:\n{}",
              why.idle_s, why.job, first_lines(to_text(why)));

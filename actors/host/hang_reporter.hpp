@@ -28,18 +28,20 @@ class HangReporter {
   /// Must be called before the processes are killed. If the job makes no progress and the copies
   /// haven't been saved yet, saves them. Throws nothing.
   void keep_last_sight() noexcept;
-  /// `tell` is called when copies have been saved (true) or removed (false), so that the other
-  /// hosts do the same with their parts.
-  void on_keep(std::function<void(bool keeps)> tell) { tell_ = std::move(tell); }
+  /// `hook` is called before copies are saved (true) or after they were removed (false), so that
+  /// the other hosts do the same with their parts.
+  void on_record(std::function<void(bool is_kept)> hook) { on_record_ = std::move(hook); }
   /// On another host than host 0: saves copies of this host's part, with the stacks of all its
-  /// workers, or removes them. Throws nothing, because the job goes on.
-  void keep_part(bool keeps) noexcept;
+  /// workers. Throws nothing, because the job goes on.
+  void record_part() noexcept;
+  /// On another host than host 0: removes these copies. Throws nothing.
+  void forget_part() noexcept;
 
  private:
   void moves_again();
   std::optional<HangReport> look_closely();
-  HangReport tell(const Snapshot& now) const;
-  void keep(const Snapshot& seen) const;
+  HangReport report(const Snapshot& now) const;
+  void record(const Snapshot& seen) const;
 
   const Board& board_;
   std::optional<double> patience_s_;
@@ -47,7 +49,7 @@ class HangReporter {
   double steps_patience_s_ = 0;  ///< derived from the job's steps, when their events were last read
   std::optional<double> told_;   ///< the duration of the standstill that was last reported
   std::optional<Snapshot> before_;
-  std::function<void(bool keeps)> tell_ = [](bool) {};
+  std::function<void(bool is_kept)> on_record_ = [](bool) {};
 };
 
 }  // namespace weft

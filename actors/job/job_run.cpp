@@ -89,7 +89,7 @@ class JobRun {
         host_.link, Recorder(host_.board.trainer(), host_.box.link(-1)));
     if (!spec_.place.meeting.empty())
       rendezvous_.emplace(spec_.place, spec_.network, link_->address());
-    host_.hangs.on_keep([this](bool keeps) { link_->keep_hang(keeps); });
+    host_.hangs.on_record([this](bool is_kept) { link_->keep_hang(is_kept); });
     control_.posts().open([link = link_.get()](const CommandPost& post) { link->post(post); });
     post_server_.emplace(post_socket_in(host_.place.folder()), control_.posts());
   }

@@ -99,7 +99,7 @@ void AllHosts::kill(int worker, bool dumps_stack) {
   tell_host_of(worker, kill_a_v, std::int32_t{worker}, dumps_stack);
 }
 
-void AllHosts::keep_hang(bool keeps) const { tell_all(keep_a_v, keeps); }
+void AllHosts::keep_hang(bool is_kept) const { tell_all(keep_a_v, is_kept); }
 
 void AllHosts::stop() { tell_all(stop_a_v); }
 

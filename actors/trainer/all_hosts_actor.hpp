@@ -48,7 +48,7 @@ class AllHosts final : public HostLink {
   /// Gives an order about a worker of another host.
   void launch(int worker);
   void kill(int worker, bool dumps_stack);
-  void keep_hang(bool keeps) const;
+  void keep_hang(bool is_kept) const;
   /// Tells all agents that the job has ended.
   void stop();
 

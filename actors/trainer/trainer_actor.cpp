@@ -352,7 +352,7 @@ TrainerActor::behavior_type trainer_behavior(Self self, const TrainerLinkOptions
         wire_grace_over(self, generation);
       },
       [self](beat_a) { beat(self); },
-      [self](keep_a, bool keeps) { state_of(self).hosts->keep_hang(keeps); },
+      [self](keep_a, bool is_kept) { state_of(self).hosts->keep_hang(is_kept); },
       [self](cancel_a, std::uint8_t code, const std::string& reason) {
         heard(self);
         cancel(self, static_cast<Errc>(code), reason);

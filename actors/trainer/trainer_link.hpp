@@ -110,7 +110,7 @@ class TrainerLink {
   virtual void cancel(Errc code, const std::string& reason) = 0;
   virtual void post(const CommandPost& post) = 0;
   /// Makes the other hosts keep or remove their parts of the record of a hang.
-  virtual void keep_hang(bool keeps) = 0;
+  virtual void keep_hang(bool is_kept) = 0;
   /// Returns the link of a worker that is a thread of this process.
   virtual std::unique_ptr<WorkerLink> local_worker(int worker, const LinkRecorder& recorder) = 0;
 };

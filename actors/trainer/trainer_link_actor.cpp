@@ -37,7 +37,7 @@ class ActorTrainerLink : public TrainerLink {
   void cancel(Errc code, const std::string& reason) override {
     weft::post(trainer_, cancel_a_v, static_cast<std::uint8_t>(code), reason);
   }
-  void keep_hang(bool keeps) override { weft::post(trainer_, keep_a_v, keeps); }
+  void keep_hang(bool is_kept) override { weft::post(trainer_, keep_a_v, is_kept); }
   void post(const CommandPost& post) override { weft::post(trainer_, post_a_v, post); }
   std::unique_ptr<WorkerLink> local_worker(int worker, const LinkRecorder& recorder) override {
     return make_worker_link(system_, trainer_, worker, timeout_, recorder);
