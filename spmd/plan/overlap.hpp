@@ -7,7 +7,6 @@
 /// branches of the program contain neither.
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,19 +14,11 @@
 
 namespace weft {
 
-/// Returns the program in an order that gives collectives between hosts time; nothing if there is
-/// nothing to move. A collective, and the ops that only bring its operand from an op that works,
-/// such as a reduce_scatter within the host, stand right behind that op. Ops that read its result
-/// are delayed. Delayed ops stand at the end, in the order of the collectives for which they wait.
-/// An op is delayed if it depends on such a collective, and neither it nor any op that depends on
-/// it works much. So the updates of an optimizer are delayed, but no layer is. Elementwise ops that
-/// only delayed ops read are delayed with them, since they run in one loop.
-std::optional<Program> reorder_for_overlap(const Program& chip_program, const Mesh& mesh,
-                                           const Target& target);
-/// Returns the first op of each group of delayed ops that waits for another collective than the
-/// group before it. A loop that went on there would wait for both collectives.
-std::vector<OpId> delayed_groups(const Program& chip_program, const Mesh& mesh,
-                                 const Target& target);
+/// Returns whether chips of this target may run collectives between hosts beside other steps, and
+/// the mesh has several hosts.
+bool may_overlap(const Mesh& mesh, const Target& target);
+/// Returns whether the op is a collective of chips on several hosts.
+bool is_between_hosts(const Program& program, OpId op, const Mesh& mesh);
 
 /// Inserts the waits of collectives between hosts. A collective gets a wait if the steps up to its
 /// first reader have enough work (Target::overlap_work_min). A permute never gets one.

@@ -20,6 +20,7 @@
 #include "spmd/plan/bucket.hpp"
 #include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/overlap.hpp"
+#include "spmd/plan/overlap_order.hpp"
 #include "spmd/plan/schedule.hpp"
 #include "spmd/plan/shared.hpp"
 #include "spmd/text/text.hpp"

@@ -108,9 +108,9 @@ Mesh mesh_of(const Plan& plan, std::vector<int> device_ids = {});
 /// hosts may be chips that share one memory. Throws mesh_mismatch if the meshes don't fit.
 Mesh mesh_on(const Plan& plan, const Mesh& chips);
 
-/// Inserts copies, drops optimization_barriers, gives collectives between hosts time (overlap.hpp),
-/// groups all_reduces (bucket.hpp), divides the program into steps (schedule.hpp), and places every
-/// value in memory (greedy by size, first fit, 64-byte aligned; lifetime.hpp). An op's result and
+/// Inserts copies, drops optimization_barriers, puts ops in order (overlap_order.hpp), groups
+/// all_reduces (bucket.hpp), divides the program into steps (schedule.hpp), and places every value
+/// in memory (greedy by size, first fit, 64-byte aligned; lifetime.hpp). An op's result and
 /// operands share no bytes. An op writes an output straight to the output's buffer. A value is
 /// copied there if it is output twice, is an input too, or an operand or result of a collective.
 Plan make_plan(const Program& chip_program, const Mesh& mesh,
