@@ -130,7 +130,7 @@ TEST_F(OwnFolders, ContinueFromAnEarlierCheckpointIfACopyOfTheLastIsMissing) {
   expect_refused("copy it there, or move it away on host 0");
 }
 
-TEST_F(OwnFolders, AreCopiedByHand) {
+TEST_F(OwnFolders, ContinueFromACopyMadeByHand) {
   const Json whole = train_20();
   fs::remove_all(folder(0));
   begin({"--whole", "--steps", "40"});
@@ -184,7 +184,7 @@ TEST_F(OwnFolders, BeginEmptyOnAHostThatReplacesALostOne) {
   expect_says(host(0), "the job continues at step 40 from");
 }
 
-TEST_F(OwnFolders, MustBeOneOrAsManyAsThereAreHosts) {
+TEST_F(OwnFolders, RefuseTwoFoldersForThreeHosts) {
   begin({"--whole", "--workers", "3"});
   slots_->start(0, 3, {"--checkpoints", folder(0)});
   slots_->start(1, 3, {"--checkpoints", folder(0)});

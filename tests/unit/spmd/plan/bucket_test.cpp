@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/plan.hpp"
+#include "tests/support/chip_plan.hpp"
 #include "tests/support/expect_error.hpp"
 
 namespace weft::bucket_test {
@@ -25,13 +25,7 @@ struct Reductions {
     return build.all_reduce(kMesh, value, kMesh.axis_atoms(axis), kind);
   }
   void output(ValueId value) { program.add_output(value, "y", {}); }
-  Plan plan() const {
-    std::vector<TensorType> inputs;
-    std::vector<TensorType> outputs;
-    for (const ProgramInput& input : program.inputs) inputs.push_back(program.type(input.value));
-    for (const auto& output : program.outputs) outputs.push_back(program.type(output.value));
-    return make_plan(program, kMesh, inputs, outputs, kCpuTarget);
-  }
+  Plan plan() const { return testing::chip_plan(program, kMesh); }
 };
 
 std::vector<OpId> counts(const Program& program) {

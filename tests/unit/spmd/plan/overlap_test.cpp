@@ -7,6 +7,7 @@
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/row.hpp"
+#include "tests/support/chip_plan.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/target.hpp"
 
@@ -14,6 +15,7 @@ namespace weft::overlap_test {
 namespace {
 
 using testing::expect_error;
+using testing::kinds_of;
 
 /// A chip's program with three layers, whose gradients are matrix products of 1 MiB. Right after
 /// each gradient, its sum and the update of a parameter follow.
@@ -42,23 +44,7 @@ class OverlapTest : public ::testing::Test {
     }
   }
   Plan plan(const Mesh& mesh, const testing::Thresholds& thresholds = {}) const {
-    std::vector<TensorType> inputs;
-    std::vector<TensorType> outputs;
-    for (const ProgramInput& input : program_.inputs) inputs.push_back(program_.type(input.value));
-    for (const ProgramOutput& output : program_.outputs) {
-      outputs.push_back(program_.type(output.value));
-    }
-    Plan plan = make_plan(program_, mesh, inputs, outputs, testing::cpu_target_with(thresholds));
-    verify(plan, mesh);
-    return plan;
-  }
-  static std::string kinds(const Plan& plan) {
-    std::string kinds;
-    for (const PlanStep& step : plan.steps) {
-      if (!kinds.empty()) kinds += ' ';
-      kinds += to_string(step.kind);
-    }
-    return kinds;
+    return testing::chip_plan(program_, mesh, testing::cpu_target_with(thresholds));
   }
   /// Expects that verify() refuses the plan after `edit`.
   void refuses(std::initializer_list<std::string_view> words,
@@ -77,7 +63,7 @@ class OverlapTest : public ::testing::Test {
 
 TEST_F(OverlapTest, SumsOfGradientsGoOnDuringTheBackwardPass) {
   train(kHosts);
-  EXPECT_EQ(kinds(plan(kHosts)),
+  EXPECT_EQ(kinds_of(plan(kHosts)),
             "compute collective compute collective compute collective wait update_wait loop wait "
             "loop wait loop");
 }
@@ -92,7 +78,7 @@ TEST_F(OverlapTest, AnUpdateStaysOneLoop) {
 
 /// On two hosts of two chips, gradients are first added up within each host. Two of the results
 /// fill a bucket, which begins before the last product.
-TEST_F(OverlapTest, WhatBringsAGradientStandsBehindIt) {
+TEST_F(OverlapTest, AReduceScatterStandsBehindItsGradient) {
   const Mesh mesh = HybridMesh{{2}, {2}, {"data"}}.mesh();
   const AtomList hosts = mesh.list(mesh.dcn_atoms());
   const AtomList chips = mesh.list(static_cast<AtomMask>(mesh.all_atoms() & ~mesh.dcn_atoms()));
@@ -123,13 +109,13 @@ TEST_F(OverlapTest, OneHostWaitsAtOnce) {
   const Plan plan = this->plan(mesh, {.overlap_work_min = 0});
   EXPECT_EQ(plan.steps, waiting.steps);
   EXPECT_EQ(plan.program.op_kinds, waiting.program.op_kinds);
-  EXPECT_EQ(kinds(plan).find("compute collective update_wait loop"), 0U) << kinds(plan);
+  EXPECT_EQ(kinds_of(plan).find("compute collective update_wait loop"), 0U) << kinds_of(plan);
 }
 
 TEST_F(OverlapTest, ALayerDoesntWaitForTheNextOne) {
   const ValueId activation = sum(product(parameters_[0], parameters_[1]), kHosts);
   program_.add_output(product(activation, parameters_[2]), "y", Sharding::closed());
-  EXPECT_EQ(kinds(plan(kHosts)), "compute collective compute");
+  EXPECT_EQ(kinds_of(plan(kHosts)), "compute collective compute");
 }
 
 TEST_F(OverlapTest, LittleWorkIsntWorthAnotherThread) {
@@ -146,7 +132,7 @@ TEST_F(OverlapTest, ALoopOfTheProgramMayLieInBetween) {
   const ValueId body = product(carry, parameters_[0]);
   const ValueId next = b_.border(OpKind::next, {loop, carry, body});
   program_.add_output(b_.binary(OpKind::add, next, total), "y", Sharding::closed());
-  EXPECT_EQ(kinds(plan(kHosts)), "compute collective begin compute compute repeat wait loop");
+  EXPECT_EQ(kinds_of(plan(kHosts)), "compute collective begin compute compute repeat wait loop");
 }
 
 TEST_F(OverlapTest, NothingGoesOnInALoopOfTheProgram) {
@@ -160,7 +146,7 @@ TEST_F(OverlapTest, NothingGoesOnInALoopOfTheProgram) {
   EXPECT_TRUE(flights(plan(kHosts, {.overlap_work_min = 0}).steps).empty());
 }
 
-TEST_F(OverlapTest, MemoryOfWhatGoesOnIsntUsedAgain) {
+TEST_F(OverlapTest, OperandsKeepTheirMemoryUntilTheWait) {
   train(kHosts);
   const Plan right = plan(kHosts);
   const Flight flight = flights(right.steps).front();

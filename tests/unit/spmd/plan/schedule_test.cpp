@@ -4,13 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include "chips/cpu/cpu_target.hpp"
 #include "spmd/ops/builder.hpp"
+#include "tests/support/chip_plan.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/unit/transport/format/sample_plan.hpp"
 
 namespace weft::schedule_test {
 namespace {
+
+using testing::kinds_of;
 
 const Mesh kMesh({2, 1}, {"data", "model"});
 
@@ -29,25 +31,7 @@ class Schedule : public ::testing::Test {
     const std::string& name = program_.inputs[static_cast<std::size_t>(input)].name;
     program_.add_output(value, name, Sharding::closed(), input);
   }
-  Plan plan() const {
-    std::vector<TensorType> inputs;
-    std::vector<TensorType> outputs;
-    for (const ProgramInput& input : program_.inputs) inputs.push_back(program_.type(input.value));
-    for (const ProgramOutput& output : program_.outputs) {
-      outputs.push_back(program_.type(output.value));
-    }
-    Plan plan = make_plan(program_, kMesh, inputs, outputs, kCpuTarget);
-    verify(plan, kMesh);
-    return plan;
-  }
-  static std::string kinds(const Plan& plan) {
-    std::string kinds;
-    for (const PlanStep& step : plan.steps) {
-      if (!kinds.empty()) kinds += ' ';
-      kinds += to_string(step.kind);
-    }
-    return kinds;
-  }
+  Plan plan() const { return testing::chip_plan(program_, kMesh); }
 
   Program program_;
   Builder b_{program_};
@@ -57,7 +41,7 @@ TEST_F(Schedule, TheUpdateWaitStandsBehindTheLastCollective) {
   const ValueId w = parameter({64, 64}, "w");
   update(add(w, reduced(add(w, w))), 0);
   const Plan plan = this->plan();
-  EXPECT_EQ(kinds(plan), "loop collective update_wait loop");
+  EXPECT_EQ(kinds_of(plan), "loop collective update_wait loop");
   EXPECT_TRUE(plan.held.empty());
 }
 
@@ -87,7 +71,7 @@ TEST_F(Schedule, ALargeUpdateBeforeTheLastCollectiveWaits) {
 TEST_F(Schedule, WithoutUpdatesNobodyWaits) {
   const ValueId w = parameter({4}, "w");
   program_.add_output(add(w, w), "y", Sharding::closed());
-  EXPECT_EQ(kinds(plan()), "loop");
+  EXPECT_EQ(kinds_of(plan()), "loop");
 }
 
 TEST_F(Schedule, AStoredFillComesRightBeforeItsLoop) {

@@ -10,6 +10,7 @@
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/window_axes.hpp"
 #include "spmd/text/text.hpp"
+#include "tests/support/chip_plan.hpp"
 #include "tests/support/custom_ops.hpp"
 #include "tests/support/op_examples.hpp"
 #include "tests/support/scheduled.hpp"
@@ -36,16 +37,11 @@ class StepCosts : public ::testing::Test {
   StepCost of(ValueId value) const { return op_cost(program_, program_.defining_op(value), kGrid); }
   /// Returns the costs of the steps of a plan that computes these outputs, on a chip of kGrid.
   std::vector<StepCost> of_plan(const std::vector<ValueId>& outputs) {
-    std::vector<TensorType> inputs;
-    std::vector<TensorType> types;
-    for (const ProgramInput& input : program_.inputs) inputs.push_back(program_.type(input.value));
     for (const ValueId value : outputs) {
       program_.add_output(value, "y" + std::to_string(value), Sharding::closed());
-      types.push_back(program_.type(value));
     }
-    plan_ = make_plan(program_, kGrid, inputs, types,
-                      testing::cpu_target_with({.shared_bytes_min = 512}));
-    verify(plan_, kGrid);
+    plan_ =
+        testing::chip_plan(program_, kGrid, testing::cpu_target_with({.shared_bytes_min = 512}));
     return step_costs(plan_, kGrid);
   }
   StepCost of_kind(const std::vector<StepCost>& costs, StepKind kind) const {

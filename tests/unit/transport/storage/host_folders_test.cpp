@@ -25,7 +25,7 @@ HostFolder folder_of(int host, bool is_shared, const Paths& copies = {}) {
 const std::vector<OfferedCheckpoint> kOffered{{640, "id-640", "/disk/0/checkpoint_000640"},
                                               {600, "id-600", "/disk/0/checkpoint_000600"}};
 
-TEST(HostFolders, AreOneOrOneOfEachHost) {
+TEST(HostFolders, RefuseAFolderThatSomeHostsShare) {
   HostFolders shared(3, HostStorage::unknown, "/data");
   EXPECT_EQ(shared.add(folder_of(1, true)), std::nullopt);
   EXPECT_EQ(shared.kind(), HostStorage::shared);
