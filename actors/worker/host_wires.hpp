@@ -24,15 +24,14 @@ struct HostWiresOptions {
   const HostPlace& place;
 };
 
-/// Only the loop's thread may use it, except that each tier is used by the thread of its chip
-/// and by its own one.
+/// Only the loop's thread may use it, except that each tier is used by the thread of its chip and by
+/// its own one.
 class HostWires {
  public:
   /// Connects each of the worker's chips at `positions` to all other chips, also of its host, since
-  /// collectives that cross hosts may have several chips of a host. Waits until
-  /// all are connected. Makes no wires if the chips of the mesh are on one host. Throws the errors
-  /// of Permits' waits, timeout, naming the chips that are missing, and peer_lost if the job is
-  /// aborted meanwhile.
+  /// collectives that cross hosts may have several chips of a host. Waits until all are connected.
+  /// Makes no wires if the chips of the mesh are on one host. Throws the errors of Permits' waits,
+  /// timeout, naming the chips that are missing, and peer_lost if the job is aborted meanwhile.
   HostWires(const HostWiresOptions& options, const Mesh& mesh, const std::vector<int>& positions,
             const Assignment& assignment, JobMemory& memory, WorkerLink& link);
 

@@ -100,10 +100,10 @@ void await_wires(Wires& wires, std::chrono::milliseconds timeout,
 /// invalid_argument, naming the field, and io if nothing can listen at the host's address.
 std::unique_ptr<Wires> make_tls_wires(const WireConfig& config);
 
-/// Makes wires over UCX, without encryption: anyone who reaches UCX's
-/// ports can write to the process's memory. The process must have been started with the variables
-/// of ucx_variables(). Throws invalid_argument, naming the field, and unavailable, with the
-/// reason, if this build, this machine or this process can't use UCX.
+/// Makes wires over UCX, without encryption: anyone who reaches UCX's ports can write to the
+/// process's memory. The process must have been started with the variables of ucx_variables().
+/// Throws invalid_argument, naming the field, and unavailable, with the reason, if this build, this
+/// machine or this process can't use UCX.
 std::unique_ptr<Wires> make_ucx_wires(const WireConfig& config);
 /// Returns variables ("NAME=value") that keep UCX from catching the process's signals, hooking its
 /// memory functions, starting threads and printing.
