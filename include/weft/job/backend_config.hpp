@@ -56,7 +56,7 @@ Backend parse_backend(std::string_view text);
 enum class Wire : std::uint8_t {
   automatic,  ///< tls
   tls,        ///< TCP with TLS 1.3
-  ucx,        ///< UCX over TCP, without encryption, for networks on which nobody else is
+  ucx,        ///< UCX over TCP, without encryption, for private networks
 };
 /// Returns "auto", "tls" or "ucx".
 std::string_view to_string(Wire wire) noexcept;
