@@ -233,8 +233,8 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
   return handles;
 }
 
-std::uint32_t Keeper::shared_port() {
-  return 1 + next_shared_++ % static_cast<std::uint32_t>(options_.threads);
+ActorNumber Keeper::number_of(const Mesh& mesh, std::size_t index) {
+  return mesh.first + static_cast<ActorNumber>(index);
 }
 
 LoopWorker Keeper::worker_of(const Mesh& mesh, const Actor& actor) {

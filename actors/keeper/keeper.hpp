@@ -93,9 +93,7 @@ class Keeper {
   void order_make(const Mesh& mesh, std::size_t index);
   void make_later(const Mesh& mesh, std::size_t index);
   void order_end(ActorNumber mesh, std::size_t index);
-  static ActorNumber number_of(const Mesh& mesh, std::size_t index) {
-    return mesh.first + static_cast<ActorNumber>(index);
-  }
+  static ActorNumber number_of(const Mesh& mesh, std::size_t index);
   static LoopWorker worker_of(const Mesh& mesh, const Actor& actor);
   std::optional<PeerId> process_of(const Mesh& mesh, const Actor& actor) const;
   void set_phase(const Mesh& mesh, std::size_t index, ActorPhase phase);
