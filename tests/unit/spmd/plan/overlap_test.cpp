@@ -215,7 +215,7 @@ TEST_F(OverlapTest, ABucketLivesAsLongAsTheLongestOfItsValues) {
   const ValueId sixth = product(product(fourth, read_early), fourth);
   program_.add_output(product(read_early, product(sixth, second_sum)), "last", Sharding::closed());
   program_.add_output(b_.binary(OpKind::add, gathered, gathered), "twice", Sharding::closed());
-  EXPECT_FALSE(flights(plan(kHosts).steps).empty()) << kinds(plan(kHosts));
+  EXPECT_FALSE(flights(plan(kHosts).steps).empty()) << kinds_of(plan(kHosts));
 }
 
 }  // namespace
