@@ -74,18 +74,17 @@ Keeper::Keeper(SystemOptions options, const HostPlace& place)
     hosts_ = std::make_unique<SystemHosts>(
         place, options_, process_->peers(), process_->actors(),
         PeerFacts{.peer = self, .host = 0, .ports = kPortCountMax},
-        SystemHosts::Hooks{.on_ended =
-                               [this](const EndedNews& news) {
-                                 call_soon([this, news] { on_ended_elsewhere(news); });
-                               },
-                           .on_lost =
-                               [this](int host, const std::string& why) {
-                                 call_soon([this, host, why] { on_host_lost(host, why); });
-                               },
-                           .on_hung =
-                               [this](const HungNews& news) {
-                                 call_soon([this, news] { on_hung(news); });
-                               }});
+        SystemHosts::Hooks{
+            .on_ended =
+                [this](const EndedNews& news) {
+                  call_soon([this, news] { on_ended_elsewhere(news); });
+                },
+            .on_lost =
+                [this](int host, const std::string& why) {
+                  call_soon([this, host, why] { on_host_lost(host, why); });
+                },
+            .on_hung =
+                [this](const HungNews& news) { call_soon([this, news] { on_hung(news); }); }});
   }
   thread_ = start_job_thread("weft.keeper", [this] { run(); });
 }
