@@ -156,9 +156,9 @@ SaveEnded CheckpointWriter::join(const PartJob& job, const std::string& unfinish
   return ended;
 }
 
-/// Removes checkpoints that the one of this step supersedes. Keeps later ones: they are copies of an
-/// interrupted save, which the next save of that step replaces. A checkpoint that a reader has open
-/// stays until the next call.
+/// Removes checkpoints that the one of this step supersedes. Keeps later ones: they are copies of
+/// an interrupted save, which the next save of that step replaces. A checkpoint that a reader has
+/// open stays until the next call.
 void CheckpointWriter::remove_superseded(std::uint64_t step) {
   const RetentionPolicy policy = policy_of(options_.config);
   if (policy.max_to_keep == 0) return;

@@ -39,8 +39,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The parts of a running job. They are destroyed in the reverse of the order in which they were
-/// made.
+/// The parts of a running job. They are destroyed in the reverse of the order of their making.
 class JobRun {
  public:
   JobRun(const JobRequest& request, JobControl& control)

@@ -15,6 +15,7 @@
 #include "spmd/tensor/trace.hpp"
 #include "transport/memory/wait.hpp"
 #include "transport/storage/box_runs.hpp"
+#include "transport/storage/shard_owners.hpp"
 
 namespace weft {
 namespace {
@@ -138,7 +139,9 @@ void LoopPublisher::add_copy(const std::source_location& where) {
             .version = runtime_.step(),
             .run = runtime_.runs(),
             .held = std::make_shared<HeldBuffers>(true)};
-  copy.shards = own_state(runtime_, options_.tensors, *copy.held, {}, where).shards;
+  copy.shards =
+      own_state(runtime_, options_.tensors, *copy.held, all_positions(*runtime_.mesh()), where)
+          .shards;
   runtime_.hold(copy.held);
   {
     const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
 #pragma once
-/// The meeting of the hosts of an actor system: they greet each other as the chips of a job do, in a
-/// channel of their own, and find host 0 as the hosts of a job find the trainer.
+/// The meeting of the hosts of an actor system: they greet each other as the chips of a job do, in
+/// a channel of their own, and find host 0 as the hosts of a job find the trainer.
 
 #include <chrono>
 #include <cstdint>

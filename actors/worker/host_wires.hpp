@@ -24,8 +24,8 @@ struct HostWiresOptions {
   const HostPlace& place;
 };
 
-/// Only the loop's thread may use it, except that each tier is used by the thread of its chip and by
-/// its own one.
+/// Only the loop's thread may use it, except that each tier is used by the thread of its chip and
+/// by its own one.
 class HostWires {
  public:
   /// Connects each of the worker's chips at `positions` to all other chips, also of its host, since

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <numeric>
 
 #include <weft/sharding/partition_spec.hpp>
 #include <weft/tensor/error.hpp>
@@ -109,12 +108,6 @@ std::vector<std::byte> shard_of(const TreeTensor& tensor, const Sharding& shardi
     for (int d = at.size() - 1; d >= 0 && ++at[d] == placed.box.dims[d]; --d) at[d] = 0;
   }
   return shard;
-}
-
-std::vector<int> all_positions(const Mesh& mesh) {
-  std::vector<int> positions(static_cast<std::size_t>(mesh.size()));
-  std::iota(positions.begin(), positions.end(), 0);
-  return positions;
 }
 
 std::string save_tree(FileSystem& files, const std::string& folder, const Tree& tree,

@@ -32,9 +32,6 @@ Mesh random_mesh(Random& random);
 Sharding random_sharding(Random& random, const Mesh& mesh, const Shape& shape);
 std::vector<Sharding> random_shardings(Random& random, const Mesh& mesh, const Tree& tree);
 
-/// Returns the positions of all chips.
-std::vector<int> all_positions(const Mesh& mesh);
-
 /// Returns the shard of the chip at `position`. Its padding isn't zero.
 std::vector<std::byte> shard_of(const TreeTensor& tensor, const Sharding& sharding,
                                 const Mesh& mesh, int position);

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <tuple>
+
+#include <weft/tensor/error.hpp>
 
 namespace weft {
 namespace {
@@ -45,8 +48,15 @@ std::int64_t pieces_of(const Replicated& shard, std::int64_t share) {
 
 }  // namespace
 
+std::vector<int> all_positions(const Mesh& mesh) {
+  std::vector<int> positions(static_cast<std::size_t>(mesh.size()));
+  std::iota(positions.begin(), positions.end(), 0);
+  return positions;
+}
+
 std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh,
                                     std::span<const int> positions) {
+  if (positions.empty()) fail(Errc::corrupt, "no chip is to own the shards");
   std::vector<Replicated> shards = shards_of(tensors, mesh, positions);
   std::int64_t total = 0;
   for (const Replicated& shard : shards) total += shard.bytes;

@@ -27,10 +27,13 @@ struct OwnedBox {
   Box box{};
 };
 
-/// Assigns the shards of the chips at `positions` to these chips, large shards first. Among the
-/// chips that hold a shard, the one with the fewest bytes so far gets it. A shard larger than a
-/// chip's fair share is cut by rows. The result depends only on the arguments, so all workers
-/// compute the same. It is ordered by position, then by tensor.
+/// Returns the positions of all chips of the mesh.
+std::vector<int> all_positions(const Mesh& mesh);
+
+/// Assigns the shards of the chips at `positions`, at least one, to these chips, large shards
+/// first. Among the chips that hold a shard, the one with the fewest bytes so far gets it. A shard
+/// larger than a chip's fair share is cut by rows. The result depends only on the arguments, so all
+/// workers compute the same. It is ordered by position, then by tensor.
 std::vector<OwnedBox> assign_owners(std::span<const ShardedTensor> tensors, const Mesh& mesh,
                                     std::span<const int> positions);
 

@@ -25,7 +25,7 @@ TEST(ShardOwners, GiveEachElementToOneChipThatHasIt) {
       tensors.push_back({each.type, testing::random_sharding(random, mesh, each.type.shape)});
     }
     std::vector<std::int64_t> elements(tree.size());
-    for (const OwnedBox& own : assign_owners(tensors, mesh, testing::all_positions(mesh))) {
+    for (const OwnedBox& own : assign_owners(tensors, mesh, all_positions(mesh))) {
       const ShardedTensor& tensor = tensors[own.tensor];
       const Box shard = shard_box(tensor.type.shape, tensor.sharding, mesh, own.position).box;
       for (int d = 0; d < shard.dims.size(); ++d) {
@@ -50,7 +50,7 @@ TEST(ShardOwners, SpreadReplicatedTensorsOverAllChips) {
     tensors.push_back(tensor(mesh, {DType::f32, {768}}, {{}}));
   }
   std::map<int, std::int64_t> bytes;
-  for (const OwnedBox& own : assign_owners(tensors, mesh, testing::all_positions(mesh))) {
+  for (const OwnedBox& own : assign_owners(tensors, mesh, all_positions(mesh))) {
     bytes[own.position] += own.box.dims.num_elements() * 4;
   }
   ASSERT_EQ(bytes.size(), 8U);
@@ -79,7 +79,7 @@ TEST(ShardOwners, AreTheChipsOfAHostThatStoresItsOwnCopy) {
 TEST(ShardOwners, CutAShardThatIsLargerThanAFairShare) {
   const Mesh mesh({4}, {"data"});
   const std::vector<ShardedTensor> tensors{tensor(mesh, {DType::f32, {10, 8}}, {{}, {}})};
-  const auto owned = assign_owners(tensors, mesh, testing::all_positions(mesh));
+  const auto owned = assign_owners(tensors, mesh, all_positions(mesh));
   ASSERT_EQ(owned.size(), 4U);
   std::int64_t row = 0;
   for (const OwnedBox& own : owned) {
