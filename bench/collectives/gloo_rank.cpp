@@ -1,8 +1,10 @@
-/// Runs a rank of Gloo over TCP on the loopback device. The argument is "ring" or "bcube", the
+/// Runs a rank of Gloo over TCP, on the loopback device or, if WEFT_BENCH_ADDRESS is set, at this
+/// address. The argument is "ring" or "bcube", the
 /// algorithm of all_reduce, or "poll", which selects the older algorithms on sockets that each rank
 /// polls.
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,9 +38,10 @@ std::shared_ptr<gloo::rendezvous::Context> connect(const Place& place) {
   auto context = std::make_shared<gloo::rendezvous::Context>(place.rank, place.ranks);
   context->setTimeout(std::chrono::seconds(60));
   gloo::rendezvous::FileStore store(place.folder);
-  gloo::transport::tcp::attr loopback;
-  loopback.hostname = "127.0.0.1";
-  auto device = gloo::transport::tcp::CreateDevice(loopback);
+  gloo::transport::tcp::attr own;
+  const char* const address = std::getenv("WEFT_BENCH_ADDRESS");
+  own.hostname = address == nullptr ? "127.0.0.1" : address;
+  auto device = gloo::transport::tcp::CreateDevice(own);
   context->connectFullMesh(store, device);
   return context;
 }

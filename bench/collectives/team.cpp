@@ -60,7 +60,10 @@ void Team::launch_ranks(const Launch& launch, Meeting& meeting) {
   environment.emplace_back(kRankVariable, "");
   for (int rank = 0; rank < (launch.rank_each ? num_ranks_ : 1); ++rank) {
     environment.back().second = fmt::to_string(rank);
-    processes_.emplace_back(launch.command, environment);
+    std::vector<std::string> command;
+    if (!launch.prefixes.empty()) command = launch.prefixes.at(static_cast<std::size_t>(rank));
+    command.insert(command.end(), launch.command.begin(), launch.command.end());
+    processes_.emplace_back(command, environment);
   }
   const auto deadline = std::chrono::steady_clock::now() + kStartTimeout;
   for (int i = 0; i < num_ranks_; ++i) {

@@ -18,6 +18,8 @@ struct Launch {
   std::string name = {};     ///< such as "weft" or "ompi-tuned"
   std::string setting = {};  ///< set if a name has several settings, such as "memory, ring"
   std::vector<std::string> command = {};
+  /// Words before the command of rank i, such as those that enter a namespace; empty if none.
+  std::vector<std::vector<std::string>> prefixes = {};
   Process::Environment environment = {};
   /// If true, the command starts one rank; if false, it starts all ranks.
   bool rank_each = true;

@@ -15,36 +15,35 @@
 /// Needs root, ip and tc (iproute2); says why it is skipped otherwise, and exits with 77. Expected
 /// on two quiet cores: at least 70 %.
 
-#include <sched.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <weft/tensor/error.hpp>
 
+#include "bench/bench_main.hpp"
+#include "bench/collectives/process.hpp"
+#include "bench/hosts/notes.hpp"
 #include "chips/cpu/cpu_target.hpp"
 #include "chips/cpu/executor.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/plan/overlap.hpp"
+#include "tests/support/app_process.hpp"
+#include "tests/support/net_machines.hpp"
 #include "transport/network/overlapped_tier.hpp"
 
 namespace {
 
 using namespace weft;
 using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string>;
 
 constexpr int kSkipped = 77;
 constexpr int kLayers = 8;
@@ -143,34 +142,13 @@ class Host {
   std::uint64_t step_ = 0;
 };
 
-void exchange(int fd, std::string& text) {
-  text.resize(256);
-  std::string other(text.size(), '\0');
-  if (::send(fd, text.data(), text.size(), MSG_NOSIGNAL) < 0 ||
-      ::recv(fd, other.data(), other.size(), MSG_WAITALL) != static_cast<ssize_t>(other.size())) {
-    throw std::system_error(errno, std::generic_category(), "socket");
-  }
-  text = other.c_str();
-}
-
 double median(std::vector<double> seconds) {
   std::ranges::sort(seconds);
   return seconds[seconds.size() / 2];
 }
 
-void run_side(int side, int fd, int rounds) {
-  const auto end = [](int of) {
-    const auto number = static_cast<std::uint32_t>(of);
-    return WireEnd{.host = number, .worker = number, .chip = number};
-  };
-  const auto wires = make_tls_wires({.job = "overlap",
-                                     .generation = 1,
-                                     .self = end(side),
-                                     .host = fmt::format("10.79.0.{}", side + 1),
-                                     .secret = std::string(32, 's')});
-  std::string address = wires->address();
-  exchange(fd, address);
-  wires->connect({{end(1 - side), address}});
+void run_side(int side, const std::string& folder, int rounds) {
+  const auto wires = bench::connect(false, side, {1 - side}, bench::Notes(folder));
   await_wires(*wires, kPatience);
   const Mesh mesh = HybridMesh{{1}, {2}, {"data"}}.mesh();
   const Plan plan = backward_pass(mesh);
@@ -183,8 +161,7 @@ void run_side(int side, int fd, int rounds) {
   std::vector<double> seconds[std::size(kWays)];
   for (int round = -1; round < rounds; ++round) {
     for (std::size_t way = 0; way < std::size(kWays); ++way) {
-      std::string ready = "ready";
-      exchange(fd, ready);
+      hosts[static_cast<std::size_t>(Way::waiting)]->run();  // its sums bring the sides together
       for (int i = 0; i < kRunsPerRound; ++i) {
         const double of_run = hosts[way]->run();
         if (round >= 0) seconds[way].push_back(of_run);
@@ -201,75 +178,49 @@ void run_side(int side, int fd, int rounds) {
              100 * (1 - (medians[2] - medians[0]) / (medians[1] - medians[0])));
 }
 
-void require_run(const std::string& command) {
-  if (std::system(command.c_str()) != 0) fail(Errc::io, "failed: {}", command);
+Words words_of(const testing::NetMachines& machines, int side, const std::string& folder,
+               int rounds) {
+  Words words = machines.prefix(side);
+  for (const std::string& word :
+       {std::string("/usr/bin/env"),
+        fmt::format("{}={}", bench::kAddressVariable, machines.address(side)),
+        std::filesystem::read_symlink("/proc/self/exe").string(), std::string("side"),
+        fmt::to_string(side), folder, fmt::to_string(rounds)}) {
+    words.push_back(word);
+  }
+  return words;
 }
 
-/// A process with a network of its own. It waits until its end of the line exists.
-int run_child(int side, int fd, int parent, int rounds, int mbit) try {
-  const bool has_network = ::unshare(CLONE_NEWNET) == 0;
-  const char answer = has_network ? 'y' : 'n';
-  char go = 0;
-  if (::write(parent, &answer, 1) != 1 || ::read(parent, &go, 1) != 1 || go != 'y') return 1;
-  require_run(fmt::format("ip addr add 10.79.0.{}/24 dev line && ip link set line up", side + 1));
-  require_run(
-      fmt::format("tc qdisc add dev line root tbf rate {}mbit burst 128kb latency 100ms", mbit));
-  run_side(side, fd, rounds);
-  return 0;
-} catch (const std::exception& error) {
-  fmt::print(stderr, "side {}: {}\n", side, error.what());
-  return 1;
-}
-
-int skip(std::string_view why) {
-  fmt::print("SKIPPED: {}\n", why);
-  return kSkipped;
+int run(int rounds, int mbit) {
+  testing::NetMachines machines(2);
+  if (!machines.why_not().empty() || !machines.limit(0, mbit) || !machines.limit(1, mbit)) {
+    fmt::print("SKIPPED: {}\n",
+               machines.why_not().empty() ? "tc can't limit lines here" : machines.why_not());
+    return kSkipped;
+  }
+  const bench::Meeting meeting;
+  const std::string folder = std::filesystem::path(meeting.socket_path()).parent_path();
+  testing::AppProcess first(words_of(machines, 0, folder, rounds));
+  testing::AppProcess second(words_of(machines, 1, folder, rounds));
+  const int failed = first.wait() | second.wait();
+  fmt::print("{}{}", first.output(), second.output());
+  return failed == 0 ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
-  const int mbit = argc > 2 ? std::atoi(argv[2]) : 500;
-  if (rounds < 1 || mbit < 1) {
-    fmt::print(stderr, "bench_overlap [ROUNDS [MBIT]]: expected numbers from 1\n");
-    return 2;
-  }
-  if (::geteuid() != 0) return skip("namespaces of networks need root");
-  ::setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
-  if (std::system("ip -V > /dev/null 2>&1 && tc -V > /dev/null 2>&1") != 0) {
-    return skip("this machine has no ip and tc (iproute2)");
-  }
-  int between[2];
-  int links[2][2];
-  pid_t children[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, between) != 0) return 1;
-  bool have_networks = true;
-  for (const int side : {0, 1}) {
-    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, links[side]) != 0) return 1;
-    children[side] = ::fork();
-    if (children[side] == 0) {
-      ::_exit(run_child(side, between[side], links[side][1], rounds, mbit) |
-              (std::fflush(stdout) != 0 ? 1 : 0));
-    }
-    ::close(links[side][1]);
-    char answer = 'n';
-    have_networks &= ::read(links[side][0], &answer, 1) == 1 && answer == 'y';
-  }
-  const std::string line =
-      fmt::format("ip link add line netns {} type veth peer name line netns {} 2> /dev/null",
-                  children[0], children[1]);
-  const bool is_up = have_networks && std::system(line.c_str()) == 0;
-  for (const auto& link : links) {
-    if (::write(link[0], is_up ? "y" : "n", 1) != 1) return 1;
-  }
-  int failed = 0;
-  for (const pid_t child : children) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    if (WIFSIGNALED(status)) fmt::print(stderr, "signal {} ended a side\n", WTERMSIG(status));
-    failed |= status;
-  }
-  if (!is_up) return skip("no network namespaces or virtual lines here");
-  return failed == 0 ? 0 : 1;
+  return bench::bench_main(
+      argc, argv, [](int, char**) { return 0; },
+      [&](int, const std::string&) {
+        if (argc == 5) {
+          run_side(std::atoi(argv[2]), argv[3], std::atoi(argv[4]));
+          return 0;
+        }
+        const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+        const int mbit = argc > 2 ? std::atoi(argv[2]) : 500;
+        if (rounds >= 1 && mbit >= 1) return run(rounds, mbit);
+        fmt::print(stderr, "bench_overlap [ROUNDS [MBIT]]: expected numbers from 1\n");
+        return 2;
+      });
 }
