@@ -48,6 +48,7 @@ struct Options {
   int chips = 4;
   int rounds = 5;
   std::vector<std::size_t> sizes = {1 << 10, 1 << 20, 16 << 20};
+  bool has_peers = false;
   bool shared = false;
   std::string json_file = {};
 };
@@ -64,6 +65,7 @@ Options parse(int argc, char** argv) {
   app.add_option("--sizes", options.sizes, "bytes of the value (1K,16M)")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false));
+  app.add_flag("--peers", options.has_peers, "measure Gloo and Open MPI too");
   app.add_flag("--shared", options.shared,
                "don't wait until another run ends: the times are then useless");
   app.add_option("--json", options.json_file, "file for the results");
@@ -154,8 +156,8 @@ std::vector<Group> groups(const Options& options, const testing::NetMachines& ma
     if (!has_ucx && std::string_view(way).starts_with("ucx")) continue;
     one.launches.push_back(network(machines, way, 1, most));
   }
-  const auto has = [](const char* name) {
-    if (std::filesystem::exists(program(name))) return true;
+  const auto has = [&](const char* name) {
+    if (!options.has_peers || std::filesystem::exists(program(name))) return options.has_peers;
     fmt::print(stderr, "left out: {} wasn't built\n", name);
     return false;
   };
