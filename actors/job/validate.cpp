@@ -16,25 +16,29 @@
 #include "chips/registry/registry.hpp"
 #include "data/files/plain_file.hpp"
 #include "data/remote/storages.hpp"
+#include "transport/blackbox/box_format.hpp"
+#include "transport/job/control_format.hpp"
 #include "transport/memory/open_files.hpp"
 
 namespace weft {
 namespace {
 
-constexpr int kWorkersMax = 256;
-constexpr int kChipsPerHostMax = 256;
+constexpr int kWorkersPerHostMax = 256;
+constexpr int kChipsPerHostMax = kLocalChipCountMax;
+constexpr int kWorkersMax = box_format::kWorkerCountMax;
+constexpr int kChipsMax = box_format::kChipCountMax;
 
 /// Returns the product of sizes, which must be at least 1. Throws if the product exceeds the limit
-/// on a host's chips, so it can't overflow.
+/// on a job's chips, so it can't overflow.
 std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& source) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {
     if (size < 1) {
       fail(Errc::invalid_argument, "{}: expected sizes of 1 or more", source);
     }
-    if (size > kChipsPerHostMax / count) {
-      fail(Errc::invalid_argument, "{}: more chips than the {} that this version runs on a host",
-           source, kChipsPerHostMax);
+    if (size > kChipsMax / count) {
+      fail(Errc::invalid_argument,
+           "{}: more chips than the {} that a job may have on all its hosts", source, kChipsMax);
     }
     count *= size;
   }
@@ -111,10 +115,10 @@ void check_backend(const BackendConfig& backend) {
   for (const auto& [field, size] :
        {std::pair("data_parallel_size", backend.spmd.data_parallel_size),
         std::pair("model_parallel_size", backend.spmd.model_parallel_size)}) {
-    if (size < 0 || size > kChipsPerHostMax) {
+    if (size < 0 || size > kChipsMax) {
       fail(Errc::invalid_argument,
            "backend.spmd.{} = {}: expected 1 to {}, or 0 for the remaining chips", field, size,
-           kChipsPerHostMax);
+           kChipsMax);
     }
   }
   const bool sizes = !backend.spmd.mesh_shape.empty() || backend.spmd.data_parallel_size != 0 ||
@@ -300,10 +304,11 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
          "text is wrong");
   }
   const ScalingConfig& scaling = options.scaling;
-  if (scaling.num_workers < 0 || scaling.num_workers > kWorkersMax) {
+  const int workers_max = std::min(kWorkersMax, kWorkersPerHostMax * place.count);
+  if (scaling.num_workers < 0 || scaling.num_workers > workers_max) {
     fail(Errc::invalid_argument,
-         "scaling.num_workers = {}: expected 1 to {}, or 0 to run everything in this process",
-         scaling.num_workers, kWorkersMax);
+         "scaling.num_workers = {}: expected 1 to {}{}, or 0 to run everything in this process",
+         scaling.num_workers, workers_max, place.count > 1 ? " on all hosts" : "");
   }
   check_placement(scaling, place);
   check_hosts(options, place);
@@ -327,6 +332,11 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
     fail(Errc::invalid_argument,
          "{} workers x {} chips = {} chips on a host: this version runs up to {}",
          spec.workers_per_host(), spec.chips_per_worker, spec.chips_per_host(), kChipsPerHostMax);
+  }
+  if (spec.num_chips() > kChipsMax) {
+    fail(Errc::invalid_argument,
+         "{} hosts x {} chips = {} chips: this version runs up to {} in a job", place.count,
+         spec.chips_per_host(), spec.num_chips(), kChipsMax);
   }
   if (!is_spmd(options.backend) && !topology.empty() &&
       product(topology, "scaling.topology") != spec.num_chips()) {

@@ -72,7 +72,7 @@ class EventsReader {
     const TickSource source = head_.tick_source == static_cast<std::uint32_t>(TickSource::processor)
                                   ? TickSource::processor
                                   : TickSource::monotonic;
-    const box_format::ClockPairV1 now = read_clock_pair(source);
+    const box_format::ClockPairV2 now = read_clock_pair(source);
     scale_.emplace(source, std::vector{head_.start, now});
     found_.unix_minus_monotonic_ns = now.realtime_ns - now.monotonic_ns;
   }

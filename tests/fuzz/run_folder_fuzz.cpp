@@ -57,7 +57,7 @@ const std::string& folder() {
     for (const char* part : {"/blackbox", "/hang"}) {
       std::filesystem::create_directory(made.path() + part);
     }
-    const std::vector<char> box = bytes_of(WEFT_TEST_DIR "/golden/box-v1.bin");
+    const std::vector<char> box = bytes_of(WEFT_TEST_DIR "/golden/box-v2.bin");
     for (const char* file : {"/blackbox/box.bin", "/hang/box.bin"}) {
       write(made.path() + file, testing::scatter_box(std::as_bytes(std::span(box))));
     }

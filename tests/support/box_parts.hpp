@@ -19,15 +19,15 @@ struct BoxPart {
 
 inline std::vector<BoxPart> box_parts() {
   using namespace box_format;
-  constexpr std::size_t kRecords = 8 * sizeof(RecordV1);
+  constexpr std::size_t kRecords = 8 * sizeof(RecordV2);
   const std::size_t process = process_offset(0);
-  const std::size_t texts = process + sizeof(ProcessPageV1);
-  const std::size_t loop = texts + sizeof(TextAreaV1);
-  const std::size_t link = loop + sizeof(RecordV1) * kLoopRecords;
-  const std::size_t shared = link + sizeof(RecordV1) * kLinkRecords;
+  const std::size_t texts = process + sizeof(ProcessPageV2);
+  const std::size_t loop = texts + sizeof(TextAreaV2);
+  const std::size_t link = loop + sizeof(RecordV2) * kLoopRecords;
+  const std::size_t shared = link + sizeof(RecordV2) * kLinkRecords;
   const std::size_t chip = chip_offset(0, 0);
-  const std::size_t events = chip + sizeof(ChipPageV1);
-  return {{0, sizeof(BoxHeaderV1)},
+  const std::size_t events = chip + sizeof(ChipPageV2);
+  return {{0, sizeof(BoxHeaderV2)},
           {process, 3 * sizeof(RingHead)},
           {texts, 512},
           {loop, kRecords},
@@ -36,7 +36,7 @@ inline std::vector<BoxPart> box_parts() {
           {chip, sizeof(RingHead)},
           {chip + 2048, 16},
           {events, kRecords},
-          {events + sizeof(RecordV1) * kChipRecords, 2 * sizeof(LedgerEntryV1)}};
+          {events + sizeof(RecordV2) * kChipRecords, 2 * sizeof(LedgerEntryV2)}};
 }
 
 inline std::vector<std::byte> gather_box(std::span<const std::byte> box) {

@@ -50,7 +50,7 @@ struct ActorTableHead {
   // Options of the system, for the processes that join it.
   std::uint64_t heap_bytes;  ///< of each process
   double call_timeout_s;
-  box_format::ClockPairV1 start;  ///< the clocks when the system was made
+  box_format::ClockPairV2 start;  ///< the clocks when the system was made
   std::uint64_t key;      ///< by which references to its actors are known on all hosts; never 0
   std::uint32_t threads;  ///< of each process, for actors that share them
   std::uint32_t host;     ///< number of this host; on another than 0 the table is a copy

@@ -25,7 +25,7 @@ struct ChipArrival {
 class ArrivalLedger {
  public:
   ArrivalLedger() = default;  ///< makes a ledger that writes nothing
-  explicit ArrivalLedger(box_format::ChipPageV1& page, box_format::LedgerEntryV1* entries)
+  explicit ArrivalLedger(box_format::ChipPageV2& page, box_format::LedgerEntryV2* entries)
       : page_(&page), entries_(entries) {}
 
   /// Returns the entry for calls with this text. Calls for which no entry is free share the last
@@ -43,7 +43,7 @@ class ArrivalLedger {
 
   void add(std::uint32_t entry, const ChipArrival& arrival) const {
     if (entries_ == nullptr) return;
-    box_format::LedgerEntryV1& call = entries_[entry];
+    box_format::LedgerEntryV2& call = entries_[entry];
     grow(call.count, std::uint64_t{1});
     grow(call.times_last, std::uint64_t{arrival.last_chip < 0 ? 1U : 0U});
     grow(call.waited, arrival.waited);
@@ -54,7 +54,7 @@ class ArrivalLedger {
 
  private:
   static std::uint32_t bucket_of(std::uint64_t ticks) {
-    constexpr int kLast = box_format::LedgerEntryV1::kBuckets - 1;
+    constexpr int kLast = box_format::LedgerEntryV2::kBuckets - 1;
     return static_cast<std::uint32_t>(
         std::clamp(static_cast<int>(std::bit_width(ticks)) - 8, 0, kLast));
   }
@@ -63,8 +63,8 @@ class ArrivalLedger {
     store_field(sum, static_cast<T>(load_field(sum) + by));
   }
 
-  box_format::ChipPageV1* page_ = nullptr;
-  box_format::LedgerEntryV1* entries_ = nullptr;
+  box_format::ChipPageV2* page_ = nullptr;
+  box_format::LedgerEntryV2* entries_ = nullptr;
 };
 
 }  // namespace weft

@@ -13,15 +13,15 @@
 namespace weft {
 namespace {
 
-using box_format::BoxHeaderV1;
-using box_format::ChipPageV1;
-using box_format::ClockPairV1;
+using box_format::BoxHeaderV2;
+using box_format::ChipPageV2;
+using box_format::ClockPairV2;
 using box_format::kClockPairs;
 using box_format::kTextBytes;
-using box_format::LedgerEntryV1;
-using box_format::ProcessPageV1;
-using box_format::RecordV1;
-using box_format::TextAreaV1;
+using box_format::LedgerEntryV2;
+using box_format::ProcessPageV2;
+using box_format::RecordV2;
+using box_format::TextAreaV2;
 
 constexpr std::size_t kBoxBytesMax =
     box_format::box_bytes(box_format::kWorkerCountMax, box_format::kChipCountMax);
@@ -37,7 +37,7 @@ struct Copy {
 };
 
 /// Copies a record. Returns false if the record is empty or is being written.
-bool copy(const RecordV1& record, Copy& out) {
+bool copy(const RecordV2& record, Copy& out) {
   out.tick = load_field(record.words[0]);
   for (int i = 1; i < 4; ++i) out.words[i] = load_field(record.words[i]);
   return out.tick > box_format::kBusy && load_field(record.words[0]) == out.tick;
@@ -45,15 +45,15 @@ bool copy(const RecordV1& record, Copy& out) {
 
 /// Copies the clock pairs while no writer changes them. If a bounded number of tries fails, returns
 /// the last copy as it is.
-std::vector<ClockPairV1> copy_pairs(const BoxHeaderV1& header) {
+std::vector<ClockPairV2> copy_pairs(const BoxHeaderV2& header) {
   constexpr int kTryCount = 100;
-  std::vector<ClockPairV1> pairs;
+  std::vector<ClockPairV2> pairs;
   for (int i = 0; i < kTryCount; ++i) {
     const std::uint64_t before = load_field(header.pair_sequence);
     const std::uint64_t count = std::min<std::uint64_t>(load_field(header.pair_count), kClockPairs);
     pairs.clear();
     for (std::uint64_t p = 0; p < count; ++p) {
-      const ClockPairV1& pair = header.pairs[p];
+      const ClockPairV2& pair = header.pairs[p];
       pairs.push_back(
           {load_field(pair.tick), load_field(pair.monotonic_ns), load_field(pair.realtime_ns)});
     }
@@ -76,11 +76,11 @@ std::string_view to_string(RingKind kind) noexcept {
 
 BoxSizes read_box_sizes(const Segment& segment) {
   const std::string& name = segment.name();
-  if (segment.capacity() < sizeof(BoxHeaderV1)) {
+  if (segment.capacity() < sizeof(BoxHeaderV2)) {
     fail(Errc::corrupt, "black box {} has {} bytes, but its header alone needs {}", name,
-         segment.capacity(), sizeof(BoxHeaderV1));
+         segment.capacity(), sizeof(BoxHeaderV2));
   }
-  const auto& header = *reinterpret_cast<const BoxHeaderV1*>(segment.data());
+  const auto& header = *reinterpret_cast<const BoxHeaderV2*>(segment.data());
   const std::uint64_t magic = load_field(header.magic);
   if (magic == 0) fail(Errc::not_found, "black box {} is still being made", name);
   if (magic != box_format::kMagic) {
@@ -94,7 +94,7 @@ BoxSizes read_box_sizes(const Segment& segment) {
   const std::int32_t num_workers = load_field(header.num_workers);
   const std::int32_t num_chips = load_field(header.num_chips);
   const std::uint32_t clock = load_field(header.clock);
-  if (header.header_bytes != sizeof(BoxHeaderV1) || header.record_bytes != sizeof(RecordV1) ||
+  if (header.header_bytes != sizeof(BoxHeaderV2) || header.record_bytes != sizeof(RecordV2) ||
       num_workers < 0 || num_workers > box_format::kWorkerCountMax || num_chips < 0 ||
       num_chips > box_format::kChipCountMax || clock > 1 ||
       box_format::box_bytes(num_workers, num_chips) > segment.capacity()) {
@@ -111,7 +111,7 @@ BlackBox::BlackBox(Segment segment)
     : segment_(std::move(segment)), sizes_(read_box_sizes(segment_)) {}
 
 BlackBox BlackBox::open(std::string_view job) {
-  return BlackBox(Segment::open(BlackBoxWriter::segment_name(job), true, sizeof(BoxHeaderV1)));
+  return BlackBox(Segment::open(BlackBoxWriter::segment_name(job), true, sizeof(BoxHeaderV2)));
 }
 
 BlackBox BlackBox::open_file(const std::string& path) {
@@ -128,8 +128,8 @@ BlackBox BlackBox::from_bytes(std::span<const std::byte> bytes) {
   return BlackBox(std::move(segment));
 }
 
-const BoxHeaderV1& BlackBox::header() const {
-  return *reinterpret_cast<const BoxHeaderV1*>(segment_.data());
+const BoxHeaderV2& BlackBox::header() const {
+  return *reinterpret_cast<const BoxHeaderV2*>(segment_.data());
 }
 std::string BlackBox::job() const { return text_of(header().job); }
 std::string BlackBox::host() const { return text_of(header().host); }
@@ -169,13 +169,13 @@ BlackBox::Ring BlackBox::find(RingId ring) const {
   if (ring.kind == RingKind::chip) {
     const std::byte* const page =
         segment_.data() + box_format::chip_offset(sizes_.num_workers, ring.owner);
-    return {&reinterpret_cast<const ChipPageV1*>(page)->head,
-            reinterpret_cast<const RecordV1*>(page + sizeof(ChipPageV1)), box_format::kChipRecords};
+    return {&reinterpret_cast<const ChipPageV2*>(page)->head,
+            reinterpret_cast<const RecordV2*>(page + sizeof(ChipPageV2)), box_format::kChipRecords};
   }
   const std::byte* const memory = segment_.data() + box_format::process_offset(1 + ring.owner);
-  const auto& page = *reinterpret_cast<const ProcessPageV1*>(memory);
+  const auto& page = *reinterpret_cast<const ProcessPageV2*>(memory);
   const auto* const records =
-      reinterpret_cast<const RecordV1*>(memory + sizeof(ProcessPageV1) + sizeof(TextAreaV1));
+      reinterpret_cast<const RecordV2*>(memory + sizeof(ProcessPageV2) + sizeof(TextAreaV2));
   constexpr std::uint32_t kLinkBegin = box_format::kLoopRecords;
   constexpr std::uint32_t kSharedBegin = kLinkBegin + box_format::kLinkRecords;
   switch (ring.kind) {
@@ -188,14 +188,14 @@ BlackBox::Ring BlackBox::find(RingId ring) const {
 std::string_view BlackBox::text(std::uint32_t id) const {
   const auto process = static_cast<int>(id / kTextBytes);
   const std::size_t begin = id % kTextBytes;
-  if (begin < offsetof(TextAreaV1, bytes) || process > sizes_.num_workers || !is_present(process)) {
+  if (begin < offsetof(TextAreaV2, bytes) || process > sizes_.num_workers || !is_present(process)) {
     return {};
   }
   if (const auto known = texts_.find(id); known != texts_.end()) return known->second;
   const std::byte* const area =
-      segment_.data() + box_format::process_offset(process) + sizeof(ProcessPageV1);
+      segment_.data() + box_format::process_offset(process) + sizeof(ProcessPageV2);
   const std::uint64_t used = std::min<std::uint64_t>(
-      load_field(reinterpret_cast<const TextAreaV1*>(area)->used), kTextBytes);
+      load_field(reinterpret_cast<const TextAreaV2*>(area)->used), kTextBytes);
   std::uint16_t length = 0;
   if (begin + sizeof length > used) return {};
   std::memcpy(&length, area + begin, sizeof length);
@@ -234,18 +234,18 @@ std::vector<Event> BlackBox::events(RingId id) const {
 
 std::vector<LedgerEntry> BlackBox::ledger(int chip) const {
   const TickScale clocks = scale();
-  const RecordV1* const records = find({RingKind::chip, chip}).records;
+  const RecordV2* const records = find({RingKind::chip, chip}).records;
   const auto* const entries =
-      reinterpret_cast<const LedgerEntryV1*>(records + box_format::kChipRecords);
+      reinterpret_cast<const LedgerEntryV2*>(records + box_format::kChipRecords);
   std::vector<LedgerEntry> ledger;
   for (std::uint32_t i = 0; i < box_format::kLedgerEntries; ++i) {
-    const LedgerEntryV1& stored = entries[i];
+    const LedgerEntryV2& stored = entries[i];
     LedgerEntry entry{.text = text(load_field(stored.text)),
                       .count = load_field(stored.count),
                       .times_last = load_field(stored.times_last),
                       .waited_ns = clocks.duration_ns(load_field(stored.waited))};
     if (entry.count == 0) continue;
-    for (std::uint32_t b = 0; b < LedgerEntryV1::kBuckets; ++b) {
+    for (std::uint32_t b = 0; b < LedgerEntryV2::kBuckets; ++b) {
       const std::uint64_t from = b == 0 ? 0 : std::uint64_t{1} << (b + 7);
       entry.waits.push_back({clocks.duration_ns(from), load_field(stored.histogram[b])});
     }
@@ -257,7 +257,7 @@ std::vector<LedgerEntry> BlackBox::ledger(int chip) const {
 std::vector<std::uint64_t> BlackBox::waited_for_ns(int chip) const {
   const TickScale clocks = scale();
   const Ring ring = find({RingKind::chip, chip});
-  const auto& page = *reinterpret_cast<const ChipPageV1*>(ring.head);
+  const auto& page = *reinterpret_cast<const ChipPageV2*>(ring.head);
   std::vector<std::uint64_t> waited;
   for (int other = 0; other < sizes_.num_chips; ++other) {
     waited.push_back(clocks.duration_ns(load_field(page.waited_for[other])));
@@ -277,7 +277,7 @@ Position BlackBox::position(int chip) const {
 TraceLevel BlackBox::level() const { return static_cast<TraceLevel>(load_field(header().level)); }
 
 TickScale BlackBox::scale() const {
-  std::vector<ClockPairV1> pairs = copy_pairs(header());
+  std::vector<ClockPairV2> pairs = copy_pairs(header());
   const std::string here = read_boot_id();
   // One pair gives no rate. A job of this host that has just begun gets a second pair here.
   if (pairs.size() == 1 && !here.empty() && here == boot_id()) {

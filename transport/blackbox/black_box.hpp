@@ -107,10 +107,10 @@ class BlackBox {
   explicit BlackBox(Segment segment);
   struct Ring {
     const box_format::RingHead* head;
-    const box_format::RecordV1* records;
+    const box_format::RecordV2* records;
     std::uint32_t capacity;
   };
-  const box_format::BoxHeaderV1& header() const;
+  const box_format::BoxHeaderV2& header() const;
   bool is_present(int number) const;
   bool has(RingId ring) const;
   Ring find(RingId ring) const;

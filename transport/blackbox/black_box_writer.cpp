@@ -14,15 +14,15 @@
 namespace weft {
 namespace {
 
-using box_format::BoxHeaderV1;
-using box_format::ChipPageV1;
+using box_format::BoxHeaderV2;
+using box_format::ChipPageV2;
 using box_format::kChipRecords;
 using box_format::kLinkRecords;
 using box_format::kLoopRecords;
 using box_format::kSharedRecords;
-using box_format::ProcessPageV1;
-using box_format::RecordV1;
-using box_format::TextAreaV1;
+using box_format::ProcessPageV2;
+using box_format::RecordV2;
+using box_format::TextAreaV2;
 
 template <std::size_t N>
 void set_text(char (&field)[N], const std::string& text) {
@@ -45,11 +45,11 @@ void require_valid(const BlackBoxOptions& options) {
 /// The texts of a process, and its rings.
 struct BlackBoxWriter::Process {
   Process(std::byte* memory, int number)
-      : page(*reinterpret_cast<ProcessPageV1*>(memory)),
-        records(memory + sizeof(ProcessPageV1) + sizeof(TextAreaV1)),
-        texts(*reinterpret_cast<TextAreaV1*>(memory + sizeof(ProcessPageV1)), number) {}
+      : page(*reinterpret_cast<ProcessPageV2*>(memory)),
+        records(memory + sizeof(ProcessPageV2) + sizeof(TextAreaV2)),
+        texts(*reinterpret_cast<TextAreaV2*>(memory + sizeof(ProcessPageV2)), number) {}
 
-  ProcessPageV1& page;
+  ProcessPageV2& page;
   std::byte* records;
   TextArea texts;
 };
@@ -78,12 +78,12 @@ BlackBoxWriter::BlackBoxWriter(BlackBoxWriter&&) noexcept = default;
 BlackBoxWriter::~BlackBoxWriter() = default;
 
 BlackBoxWriter BlackBoxWriter::make(Segment segment, const BlackBoxOptions& options) {
-  segment.reserve(0, sizeof(BoxHeaderV1));
+  segment.reserve(0, sizeof(BoxHeaderV2));
   BlackBoxWriter box(std::move(segment), options.ticks, options.num_workers, options.num_chips);
-  BoxHeaderV1& header = box.header();
+  BoxHeaderV2& header = box.header();
   header.version = box_format::kVersion;
-  header.header_bytes = sizeof(BoxHeaderV1);
-  header.record_bytes = sizeof(RecordV1);
+  header.header_bytes = sizeof(BoxHeaderV2);
+  header.record_bytes = sizeof(RecordV2);
   header.num_workers = options.num_workers;
   header.num_chips = options.num_chips;
   header.clock = static_cast<std::uint32_t>(options.ticks);
@@ -116,13 +116,13 @@ BlackBoxWriter BlackBoxWriter::anonymous(const BlackBoxOptions& options) {
 }
 
 BlackBoxWriter BlackBoxWriter::open(std::string_view job) {
-  Segment segment = Segment::open(segment_name(job), false, sizeof(BoxHeaderV1));
+  Segment segment = Segment::open(segment_name(job), false, sizeof(BoxHeaderV2));
   const BoxSizes sizes = read_box_sizes(segment);
   return {std::move(segment), sizes.ticks, sizes.num_workers, sizes.num_chips};
 }
 
-BoxHeaderV1& BlackBoxWriter::header() const {
-  return *reinterpret_cast<BoxHeaderV1*>(segment_.data());
+BoxHeaderV2& BlackBoxWriter::header() const {
+  return *reinterpret_cast<BoxHeaderV2*>(segment_.data());
 }
 
 void BlackBoxWriter::mark_present(int number) const {
@@ -151,7 +151,7 @@ EventWriter BlackBoxWriter::writer(Process& process, box_format::RingHead& head,
                                    std::uint32_t capacity) const {
   EventWriter writer;
   writer.head_ = &head;
-  writer.records_ = reinterpret_cast<RecordV1*>(records);
+  writer.records_ = reinterpret_cast<RecordV2*>(records);
   writer.mask_ = capacity - 1;
   writer.source_ = source_;
   writer.level_ = &header().level;
@@ -166,7 +166,7 @@ EventWriter BlackBoxWriter::loop(int worker) {
 
 EventWriter BlackBoxWriter::link(int worker) {
   Process& owner = process(worker);
-  return writer(owner, owner.page.link, owner.records + sizeof(RecordV1) * kLoopRecords,
+  return writer(owner, owner.page.link, owner.records + sizeof(RecordV2) * kLoopRecords,
                 kLinkRecords);
 }
 
@@ -174,7 +174,7 @@ EventWriter BlackBoxWriter::shared(int worker) {
   Process& owner = process(worker);
   EventWriter shared =
       writer(owner, owner.page.shared,
-             owner.records + sizeof(RecordV1) * (kLoopRecords + kLinkRecords), kSharedRecords);
+             owner.records + sizeof(RecordV2) * (kLoopRecords + kLinkRecords), kSharedRecords);
   shared.is_shared_ = true;
   return shared;
 }
@@ -191,24 +191,24 @@ std::byte* BlackBoxWriter::chip_memory(int chip) {
 
 EventWriter BlackBoxWriter::chip(int chip, int worker) {
   std::byte* const memory = chip_memory(chip);
-  auto& page = *reinterpret_cast<ChipPageV1*>(memory);
-  return writer(process(worker), page.head, memory + sizeof(ChipPageV1), kChipRecords);
+  auto& page = *reinterpret_cast<ChipPageV2*>(memory);
+  return writer(process(worker), page.head, memory + sizeof(ChipPageV2), kChipRecords);
 }
 
 ArrivalLedger BlackBoxWriter::ledger(int chip) {
   std::byte* const memory = chip_memory(chip);
-  std::byte* const entries = memory + sizeof(ChipPageV1) + sizeof(RecordV1) * kChipRecords;
-  return ArrivalLedger(*reinterpret_cast<ChipPageV1*>(memory),
-                       reinterpret_cast<box_format::LedgerEntryV1*>(entries));
+  std::byte* const entries = memory + sizeof(ChipPageV2) + sizeof(RecordV2) * kChipRecords;
+  return ArrivalLedger(*reinterpret_cast<ChipPageV2*>(memory),
+                       reinterpret_cast<box_format::LedgerEntryV2*>(entries));
 }
 
 void BlackBoxWriter::add_clock_pair() {
-  BoxHeaderV1& box = header();
+  BoxHeaderV2& box = header();
   const std::uint64_t count = load_field(box.pair_count);
   const std::uint64_t number = count == 0 ? 0 : 1 + (count - 1) % (box_format::kClockPairs - 1);
-  const box_format::ClockPairV1 now = read_clock_pair(source_);
+  const box_format::ClockPairV2 now = read_clock_pair(source_);
   store_field(box.pair_sequence, load_field(box.pair_sequence) | 1U);
-  box_format::ClockPairV1& pair = box.pairs[number];
+  box_format::ClockPairV2& pair = box.pairs[number];
   store_field(pair.tick, now.tick);
   store_field(pair.monotonic_ns, now.monotonic_ns);
   store_field(pair.realtime_ns, now.realtime_ns);

@@ -60,7 +60,7 @@ class BlackBoxWriter {
   struct Process;
   BlackBoxWriter(Segment segment, TickSource source, int num_workers, int num_chips);
   static BlackBoxWriter make(Segment segment, const BlackBoxOptions& options);
-  box_format::BoxHeaderV1& header() const;
+  box_format::BoxHeaderV2& header() const;
   Process& process(int worker);
   EventWriter writer(Process& process, box_format::RingHead& head, std::byte* records,
                      std::uint32_t capacity) const;

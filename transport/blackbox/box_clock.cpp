@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-using box_format::ClockPairV1;
+using box_format::ClockPairV2;
 
 constexpr double kNsMax = 9.2e18;  // the largest value of a signed word
 
@@ -20,7 +20,7 @@ double distance(std::uint64_t from, std::uint64_t to) {
   return to >= from ? static_cast<double>(to - from) : -static_cast<double>(from - to);
 }
 
-double rate_between(const ClockPairV1& a, const ClockPairV1& b) {
+double rate_between(const ClockPairV2& a, const ClockPairV2& b) {
   return (static_cast<double>(b.monotonic_ns) - static_cast<double>(a.monotonic_ns)) /
          distance(a.tick, b.tick);
 }
@@ -50,16 +50,16 @@ std::string read_boot_id() {
   return id;
 }
 
-ClockPairV1 read_clock_pair(TickSource source) noexcept {
+ClockPairV2 read_clock_pair(TickSource source) noexcept {
   const std::uint64_t before = read_ticks(source);
   const std::int64_t monotonic = clock_ns(CLOCK_MONOTONIC);
   const std::uint64_t after = read_ticks(source);
   return {before + (after - before) / 2, monotonic, clock_ns(CLOCK_REALTIME)};
 }
 
-TickScale::TickScale(TickSource source, std::vector<ClockPairV1> pairs) : source_(source) {
-  std::ranges::sort(pairs, {}, &ClockPairV1::tick);
-  for (const ClockPairV1& pair : pairs) {
+TickScale::TickScale(TickSource source, std::vector<ClockPairV2> pairs) : source_(source) {
+  std::ranges::sort(pairs, {}, &ClockPairV2::tick);
+  for (const ClockPairV2& pair : pairs) {
     const bool grows = pairs_.empty() || (pair.tick > pairs_.back().tick &&
                                           pair.monotonic_ns > pairs_.back().monotonic_ns);
     if (grows) pairs_.push_back(pair);
@@ -71,8 +71,8 @@ TickScale::TickScale(TickSource source, std::vector<ClockPairV1> pairs) : source
 
 std::int64_t TickScale::monotonic_ns(std::uint64_t tick) const noexcept {
   if (source_ == TickSource::monotonic || pairs_.empty()) return static_cast<std::int64_t>(tick);
-  const auto after = std::ranges::upper_bound(pairs_, tick, {}, &ClockPairV1::tick);
-  const ClockPairV1& near = after == pairs_.begin() ? *after : *std::prev(after);
+  const auto after = std::ranges::upper_bound(pairs_, tick, {}, &ClockPairV2::tick);
+  const ClockPairV2& near = after == pairs_.begin() ? *after : *std::prev(after);
   const bool is_between = after != pairs_.begin() && after != pairs_.end();
   const double rate = is_between ? rate_between(near, *after) : ns_per_tick_;
   const std::int64_t since = to_ns(distance(near.tick, tick) * rate);
@@ -83,8 +83,8 @@ std::int64_t TickScale::monotonic_ns(std::uint64_t tick) const noexcept {
 
 std::int64_t TickScale::realtime_ns(std::int64_t monotonic_ns) const noexcept {
   if (pairs_.empty()) return monotonic_ns;
-  const auto after = std::ranges::upper_bound(pairs_, monotonic_ns, {}, &ClockPairV1::monotonic_ns);
-  const ClockPairV1& near = after == pairs_.begin() ? *after : *std::prev(after);
+  const auto after = std::ranges::upper_bound(pairs_, monotonic_ns, {}, &ClockPairV2::monotonic_ns);
+  const ClockPairV2& near = after == pairs_.begin() ? *after : *std::prev(after);
   std::int64_t offset = 0;
   std::int64_t at = 0;
   if (__builtin_sub_overflow(near.realtime_ns, near.monotonic_ns, &offset) ||

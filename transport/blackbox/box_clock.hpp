@@ -34,13 +34,13 @@ inline std::uint64_t read_ticks(TickSource source) noexcept {
 std::string read_boot_id();
 
 /// Reads the same moment on three clocks.
-box_format::ClockPairV1 read_clock_pair(TickSource source) noexcept;
+box_format::ClockPairV2 read_clock_pair(TickSource source) noexcept;
 
 /// Converts ticks to times. Between two clock pairs it interpolates. Before the first pair and
 /// after the last one, it extrapolates at the average rate from the first pair to the last.
 class TickScale {
  public:
-  TickScale(TickSource source, std::vector<box_format::ClockPairV1> pairs);
+  TickScale(TickSource source, std::vector<box_format::ClockPairV2> pairs);
 
   std::int64_t monotonic_ns(std::uint64_t tick) const noexcept;
   /// Converts a time on CLOCK_MONOTONIC to nanoseconds since 1970.
@@ -50,7 +50,7 @@ class TickScale {
 
  private:
   TickSource source_;
-  std::vector<box_format::ClockPairV1> pairs_;  // ticks and monotonic times grow
+  std::vector<box_format::ClockPairV2> pairs_;  // ticks and monotonic times grow
   double ns_per_tick_ = 1;                      // average from the first pair to the last
 };
 

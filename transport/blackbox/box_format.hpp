@@ -1,14 +1,14 @@
 #pragma once
-/// The format of the box's segment, version 1 (native byte order, little-endian hosts):
+/// The format of the box's segment, version 2 (native byte order, little-endian hosts):
 ///
 ///   box     = header process{1 + num_workers} chip{num_chips}     process 0: the trainer
-///   header  = BoxHeaderV1, 4096 bytes
+///   header  = BoxHeaderV2, 4096 bytes
 ///   process = heads text records{4096} records{1024} records{1024}    its loop, its link's actor,
 ///   heads   = RingHead{3}, 4096 bytes                                 its other threads
-///   text    = TextAreaV1, 256 KiB
-///   chip    = ChipPageV1 records{4096} ledger{256}
-///   records = RecordV1, 32 bytes                 event number n of a ring is record n % capacity
-///   ledger  = LedgerEntryV1, 128 bytes
+///   text    = TextAreaV2, 256 KiB
+///   chip    = ChipPageV2 records{4096} ledger{256}
+///   records = RecordV2, 32 bytes                 event number n of a ring is record n % capacity
+///   ledger  = LedgerEntryV2, 128 bytes
 ///
 /// A record's words, low bits first:
 ///   0  tick, written last; 0: there is none, 1: being written by a thread that shares the ring
@@ -20,7 +20,7 @@
 /// process times kTextBytes, plus its place in the area; 0: no text. Texts are only added.
 ///
 /// The memory of a process or chip exists when its bit in `present` is set. A change of any of this
-/// needs a new version; golden file: tests/golden/box-v1.bin.
+/// needs a new version; golden file: tests/golden/box-v2.bin.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,10 +28,10 @@
 
 namespace weft::box_format {
 
-inline constexpr std::uint64_t kMagic = 0x3178'6f62'7466'6577;  // "weftbox1"
-inline constexpr std::uint32_t kVersion = 1;
-inline constexpr int kWorkerCountMax = 256;
-inline constexpr int kChipCountMax = 256;
+inline constexpr std::uint64_t kMagic = 0x3178'6f62'7466'6577;  // "weftbox1" in all versions
+inline constexpr std::uint32_t kVersion = 2;
+inline constexpr int kWorkerCountMax = 1024;  ///< of a job, on all hosts
+inline constexpr int kChipCountMax = 4096;    ///< of a job, on all hosts
 inline constexpr std::uint32_t kChipRecords = 4096;
 inline constexpr std::uint32_t kLoopRecords = 4096;
 inline constexpr std::uint32_t kLinkRecords = 1024;
@@ -42,13 +42,13 @@ inline constexpr std::uint32_t kClockPairs = 64;
 inline constexpr std::uint16_t kNoPeer = 0xffff;
 inline constexpr std::uint64_t kBusy = 1;  ///< word 0 of a record that is being written
 
-struct ClockPairV1 {
+struct ClockPairV2 {
   std::uint64_t tick;
   std::int64_t monotonic_ns;
   std::int64_t realtime_ns;
 };
 
-struct BoxHeaderV1 {
+struct BoxHeaderV2 {
   std::uint64_t magic;  ///< written last
   std::uint32_t version;
   std::uint32_t header_bytes;
@@ -61,20 +61,20 @@ struct BoxHeaderV1 {
   char job[64];
   char host[64];
   char boot_id[40];
-  std::uint64_t present[9];     ///< bit n: process n; bit 1 + num_workers + n: chip n
+  std::uint64_t present[81];    ///< bit n: process n; bit 1 + num_workers + n: chip n
   std::uint64_t pair_sequence;  ///< odd while a pair is written
   std::uint64_t pair_count;     ///< pairs ever written; the first and the last 63 are stored
-  ClockPairV1 pairs[kClockPairs];
-  char reserved[2264];
+  ClockPairV2 pairs[kClockPairs];
+  char reserved[1688];
 };
-static_assert(sizeof(BoxHeaderV1) == 4096);
-static_assert(offsetof(BoxHeaderV1, pairs) == 296);
-static_assert(64 * sizeof(BoxHeaderV1::present) / 8 >= 1 + kWorkerCountMax + kChipCountMax);
+static_assert(sizeof(BoxHeaderV2) == 4096);
+static_assert(offsetof(BoxHeaderV2, pairs) == 872);
+static_assert(64 * sizeof(BoxHeaderV2::present) / 8 >= 1 + kWorkerCountMax + kChipCountMax);
 
-struct RecordV1 {
+struct RecordV2 {
   std::uint64_t words[4];
 };
-static_assert(sizeof(RecordV1) == 32);
+static_assert(sizeof(RecordV2) == 32);
 
 /// The state of a ring. Only the ring's owner writes it.
 struct alignas(128) RingHead {
@@ -84,29 +84,29 @@ struct alignas(128) RingHead {
 };
 static_assert(sizeof(RingHead) == 128);
 
-struct TextAreaV1 {
+struct TextAreaV2 {
   std::uint64_t used;  ///< used bytes of the area, including this word
   char bytes[kTextBytes - 8];
 };
-static_assert(sizeof(TextAreaV1) == kTextBytes);
+static_assert(sizeof(TextAreaV2) == kTextBytes);
 
-struct ProcessPageV1 {
+struct ProcessPageV2 {
   RingHead loop;
   RingHead link;
   RingHead shared;
   char reserved[4096 - 3 * sizeof(RingHead)];
 };
-static_assert(sizeof(ProcessPageV1) == 4096);
+static_assert(sizeof(ProcessPageV2) == 4096);
 
-struct ChipPageV1 {
+struct ChipPageV2 {
   RingHead head;
-  char reserved[2048 - sizeof(RingHead)];
+  char reserved[4096 - sizeof(RingHead)];
   std::uint64_t waited_for[kChipCountMax];  ///< by chip: ticks waited for it
 };
-static_assert(sizeof(ChipPageV1) == 4096);
+static_assert(sizeof(ChipPageV2) == 4096 + 8 * kChipCountMax);
 
 /// How long a chip waited in one collective call of a plan. Only that chip writes the entry.
-struct LedgerEntryV1 {
+struct LedgerEntryV2 {
   static constexpr std::uint32_t kBuckets = 25;
   std::uint64_t count;
   std::uint64_t times_last;  ///< how often this chip came last
@@ -116,18 +116,18 @@ struct LedgerEntryV1 {
   /// The first bucket also counts shorter waits, the last one also longer ones.
   std::uint32_t histogram[kBuckets];
 };
-static_assert(sizeof(LedgerEntryV1) == 128);
+static_assert(sizeof(LedgerEntryV2) == 128);
 
 inline constexpr std::size_t kProcessBytes =
-    sizeof(ProcessPageV1) + sizeof(TextAreaV1) +
-    sizeof(RecordV1) * (kLoopRecords + kLinkRecords + kSharedRecords);
+    sizeof(ProcessPageV2) + sizeof(TextAreaV2) +
+    sizeof(RecordV2) * (kLoopRecords + kLinkRecords + kSharedRecords);
 inline constexpr std::size_t kChipBytes =
-    sizeof(ChipPageV1) + sizeof(RecordV1) * kChipRecords + sizeof(LedgerEntryV1) * kLedgerEntries;
+    sizeof(ChipPageV2) + sizeof(RecordV2) * kChipRecords + sizeof(LedgerEntryV2) * kLedgerEntries;
 static_assert(kProcessBytes % 4096 == 0 && kChipBytes % 4096 == 0);
-static_assert(std::is_trivially_copyable_v<BoxHeaderV1>);
+static_assert(std::is_trivially_copyable_v<BoxHeaderV2>);
 
 constexpr std::size_t process_offset(int process) {
-  return sizeof(BoxHeaderV1) + kProcessBytes * static_cast<std::size_t>(process);
+  return sizeof(BoxHeaderV2) + kProcessBytes * static_cast<std::size_t>(process);
 }
 constexpr std::size_t chip_offset(int num_workers, int chip) {
   return process_offset(1 + num_workers) + kChipBytes * static_cast<std::size_t>(chip);

@@ -56,7 +56,7 @@ class EventWriter {
   /// Writes an event. `tick` is a result of now() just before the call.
   void put_at(std::uint64_t tick, EventKind kind, const EventFields& fields) const {
     const std::uint64_t number = is_shared_ ? claim() : load_field(head_->next);
-    box_format::RecordV1& record = records_[number & mask_];
+    box_format::RecordV2& record = records_[number & mask_];
     if (is_shared_ && is_taken(record)) return;
     if (!is_shared_) store_field(record.words[0], std::uint64_t{0});
     const auto peer = static_cast<std::uint16_t>(fields.peer);
@@ -89,12 +89,12 @@ class EventWriter {
   std::uint64_t claim() const {
     return std::atomic_ref(head_->next).fetch_add(1, std::memory_order_relaxed);
   }
-  static bool is_taken(box_format::RecordV1& record) {
+  static bool is_taken(box_format::RecordV2& record) {
     return std::atomic_ref(record.words[0]).exchange(box_format::kBusy) == box_format::kBusy;
   }
 
   box_format::RingHead* head_ = nullptr;
-  box_format::RecordV1* records_ = nullptr;
+  box_format::RecordV2* records_ = nullptr;
   std::uint32_t mask_ = 0;  ///< maps the number of an event to its record
   bool is_shared_ = false;
   TickSource source_ = TickSource::monotonic;

@@ -9,15 +9,15 @@ namespace weft {
 namespace {
 
 using box_format::kTextBytes;
-using box_format::TextAreaV1;
+using box_format::TextAreaV2;
 
-constexpr std::uint32_t kBegin = offsetof(TextAreaV1, bytes);
+constexpr std::uint32_t kBegin = offsetof(TextAreaV2, bytes);
 constexpr std::size_t kLengthMax = 255;
 constexpr std::uint32_t kRecordsEnd = kTextBytes / 4 * 3;
 
 }  // namespace
 
-TextArea::TextArea(TextAreaV1& area, int process)
+TextArea::TextArea(TextAreaV2& area, int process)
     : area_(area), first_id_(static_cast<std::uint32_t>(process) * kTextBytes), used_(kBegin) {
   const std::uint64_t end = std::min<std::uint64_t>(load_field(area.used), kTextBytes);
   const char* const bytes = reinterpret_cast<const char*>(&area);

@@ -15,7 +15,7 @@ namespace weft {
 class TextArea {
  public:
   /// Continues after the texts of an earlier process that had this number.
-  TextArea(box_format::TextAreaV1& area, int process);
+  TextArea(box_format::TextAreaV2& area, int process);
   TextArea(const TextArea&) = delete;
   TextArea& operator=(const TextArea&) = delete;
 
@@ -25,7 +25,7 @@ class TextArea {
   std::uint32_t intern(std::string_view text, bool is_record = false);
 
  private:
-  box_format::TextAreaV1& area_;
+  box_format::TextAreaV2& area_;
   const std::uint32_t first_id_;
   std::mutex mutex_;
   std::uint32_t used_;                                  // guarded by mutex_

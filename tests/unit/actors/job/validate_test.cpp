@@ -128,8 +128,8 @@ TEST(Validate, RefusesAHybridMeshThatContradictsTheRest) {
   expect_refused(Errc::mesh_mismatch,
                  {"backend.spmd.hybrid: dcn x ici = {4, 2} has 8 chips", "num_workers = 3"},
                  {.scaling = {.num_workers = 3}, .backend = {.spmd = {.hybrid = two}}});
-  expect_refused(Errc::invalid_argument, {"backend.spmd.hybrid: dcn x ici", "256"},
-                 {.backend = {.spmd = {.hybrid = HybridMesh{{16}, {32}, {"data"}}}}});
+  expect_refused(Errc::invalid_argument, {"backend.spmd.hybrid: dcn x ici", "4096"},
+                 {.backend = {.spmd = {.hybrid = HybridMesh{{64}, {128}, {"data"}}}}});
   expect_refused(Errc::mesh_mismatch, {"ici (2) has 1 entries", "dcn (2,2) has 2"},
                  {.backend = {.spmd = {.hybrid = HybridMesh{{2}, {2, 2}, {"data"}}}}});
   expect_refused(Errc::invalid_argument, {"backend.backend = Backend::none"},
@@ -164,7 +164,7 @@ TEST(Validate, RefusesWrongResources) {
 
 TEST(Validate, QuotesAWrongTopology) {
   for (const char* topology : {"65536x65537", "1048576x1048576x1048576x1048576"}) {
-    expect_refused(Errc::invalid_argument, {"scaling.topology", topology, "256"},
+    expect_refused(Errc::invalid_argument, {"scaling.topology", topology, "4096"},
                    {.scaling = {.num_workers = 0, .topology = topology}});
   }
   for (const char* topology : {"4y4", "x4", "4x", "0x4", "-4", "4x4x4x4x"}) {
@@ -210,6 +210,22 @@ TEST(Validate, DividesAJobAmongHosts) {
   EXPECT_EQ(dcn_shape(*job.mesh), (std::vector<std::int64_t>{2, 1}));
   EXPECT_NO_THROW(spec_on(
       2, {.scaling = {.num_workers = 2, .placement_strategy = PlacementStrategy::strict_spread}}));
+}
+
+TEST(Validate, TakesAsManyChipsAsAllHostsMayHave) {
+  const JobSpec job = spec_on(16, {.scaling = {.num_workers = 512, .chips_per_worker = 8}});
+  EXPECT_EQ(job.num_chips(), 4096);
+  const auto refuses = [](int hosts, std::initializer_list<std::string_view> words,
+                          ScalingConfig scaling) {
+    expect_error(Errc::invalid_argument, words,
+                 [&] { spec_on(hosts, {.scaling = std::move(scaling)}); });
+  };
+  refuses(2, {"num_workers = 514", "1 to 512 on all hosts"}, {.num_workers = 514});
+  refuses(8, {"num_workers = 1032", "1 to 1024 on all hosts"}, {.num_workers = 1032});
+  refuses(2, {"2 workers x 129 chips = 258 chips on a host", "up to 256"},
+          {.num_workers = 4, .chips_per_worker = 129});
+  refuses(32, {"32 hosts x 256 chips = 8192 chips", "4096 in a job"},
+          {.num_workers = 1024, .chips_per_worker = 8});
 }
 
 TEST(Validate, RefusesAJobThatItsHostsCannotDivide) {

@@ -26,7 +26,7 @@
 namespace weft::black_box_test {
 namespace {
 
-using box_format::BoxHeaderV1;
+using box_format::BoxHeaderV2;
 using testing::ChildProcess;
 using testing::expect_error;
 using testing::unique_job;
@@ -227,22 +227,23 @@ TEST_F(BlackBoxTest, GoesOnWhereTheProcessBeforeHasEnded) {
   EXPECT_EQ(events[1].number, 2U);
 }
 
-TEST_F(BlackBoxTest, HoldsAJobOf256ChipsAndWorkers) {
+TEST_F(BlackBoxTest, HoldsTheLargestJob) {
   BlackBoxWriter writer =
-      BlackBoxWriter::create({.job = job, .num_workers = 256, .num_chips = 256});
-  for (const int chip : {0, 17, 255}) {
-    const EventWriter events = writer.chip(chip, chip);
+      BlackBoxWriter::create({.job = job, .num_workers = 1024, .num_chips = 4096});
+  for (const int chip : {0, 17, 4095}) {
+    const EventWriter events = writer.chip(chip, chip % 1024);
     events.put(EventKind::step, {.number = 1, .text = events.intern(fmt::format("chip {}", chip))});
   }
   const BlackBox box = BlackBox::open(job);
-  for (const int chip : {0, 17, 255}) {
+  for (const int chip : {0, 17, 4095}) {
     const std::vector<Event> events = box.events({RingKind::chip, chip});
     ASSERT_EQ(events.size(), 1U);
     EXPECT_EQ(events[0].text, fmt::format("chip {}", chip));
   }
   EXPECT_EQ(box.rings().size(), 3U * 3 + 3);
-  expect_error(Errc::invalid_argument, {"257", "256"},
-               [] { BlackBoxWriter::anonymous({.job = "j", .num_workers = 1, .num_chips = 257}); });
+  expect_error(Errc::invalid_argument, {"4097", "4096"}, [] {
+    BlackBoxWriter::anonymous({.job = "j", .num_workers = 1, .num_chips = 4097});
+  });
 }
 
 TEST_F(BlackBoxTest, TellsTheTimeWithoutTheProcessorsCounter) {
@@ -395,8 +396,8 @@ TEST(BlackBox, ReservesItsMemoryBeforeItIsWritten) {
 TEST_F(BlackBoxTest, RefusesSizesThatDontFitItsMapping) {
   BlackBoxWriter::create(options());
   const Segment segment = bytes();
-  auto& header = *reinterpret_cast<BoxHeaderV1*>(segment.data());
-  const BoxHeaderV1 good = header;
+  auto& header = *reinterpret_cast<BoxHeaderV2*>(segment.data());
+  const BoxHeaderV2 good = header;
   const auto expect_refusal = [&](Errc code, auto&& damage) {
     header = good;
     damage();
@@ -405,7 +406,7 @@ TEST_F(BlackBoxTest, RefusesSizesThatDontFitItsMapping) {
   };
   expect_refusal(Errc::corrupt, [&] { header.magic ^= 1U; });
   expect_refusal(Errc::not_found, [&] { header.magic = 0; });
-  expect_refusal(Errc::version, [&] { header.version = 2; });
+  expect_refusal(Errc::version, [&] { header.version = 1; });
   expect_refusal(Errc::corrupt, [&] { header.num_chips = 2; });
   expect_refusal(Errc::corrupt, [&] { header.num_chips = -1; });
   expect_refusal(Errc::corrupt, [&] { header.num_workers = 0x7fffffff; });
@@ -442,7 +443,7 @@ std::vector<std::byte> fixed_box(const std::string& job) {
   writer.shared(-1).put_at(6000, EventKind::log, {.value = 3});
 
   const Segment segment = Segment::open(BlackBoxWriter::segment_name(job), false, 1);
-  auto& header = *reinterpret_cast<BoxHeaderV1*>(segment.data());
+  auto& header = *reinterpret_cast<BoxHeaderV2*>(segment.data());
   std::memset(header.host, 0, sizeof header.host);
   std::memset(header.boot_id, 0, sizeof header.boot_id);
   std::memcpy(header.host, "host", 4);
@@ -454,12 +455,12 @@ std::vector<std::byte> fixed_box(const std::string& job) {
   return testing::gather_box({segment.data(), segment.capacity()});
 }
 
-TEST_F(BlackBoxTest, HasTheBytesOfVersion1) {
-  testing::expect_golden("box-v1.bin", fixed_box(job));
+TEST_F(BlackBoxTest, HasTheBytesOfItsVersion) {
+  testing::expect_golden("box-v2.bin", fixed_box(job));
 }
 
-TEST_F(BlackBoxTest, ReadsTheBytesOfVersion1) {
-  const std::string golden = testing::read_golden("box-v1.bin");
+TEST_F(BlackBoxTest, ReadsTheBytesOfItsVersion) {
+  const std::string golden = testing::read_golden("box-v2.bin");
   const BlackBox box = BlackBox::from_bytes(testing::scatter_box(std::as_bytes(std::span(golden))));
   EXPECT_EQ(box.job(), "0123456789abcdef0123456789abcdef");
   EXPECT_EQ(box.host(), "host");
