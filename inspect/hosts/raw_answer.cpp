@@ -17,6 +17,7 @@
 #include "inspect/snapshot/process_file.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
 #include "transport/blackbox/box_clock.hpp"
+#include "transport/blackbox/box_format.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/job/job_record.hpp"
 
@@ -31,8 +32,9 @@ using Json = nlohmann::json;
 
 constexpr const char* kSchema = "weft.raw/1";
 constexpr std::size_t kHeadBytesMax = std::size_t{4} << 20;
-/// The largest files: a box of the most workers and chips has 160 MiB.
-constexpr std::size_t kFileBytesMax = std::size_t{256} << 20;
+/// No file is larger than the box of the largest job.
+constexpr std::size_t kFileBytesMax =
+    box_format::box_bytes(box_format::kWorkerCountMax, box_format::kChipCountMax);
 constexpr std::string_view kFiles[] = {"board.bin", "control.bin", "box.bin", "processes.json"};
 
 /// Adds a file's entry to the head, and its bytes to the body.

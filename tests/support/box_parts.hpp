@@ -34,7 +34,7 @@ inline std::vector<BoxPart> box_parts() {
           {link, kRecords},
           {shared, kRecords},
           {chip, sizeof(RingHead)},
-          {chip + 2048, 16},
+          {chip + offsetof(ChipPageV2, waited_for), 16},
           {events, kRecords},
           {events + sizeof(RecordV2) * kChipRecords, 2 * sizeof(LedgerEntryV2)}};
 }
