@@ -7,8 +7,8 @@
 ///   rejoined    host 1's link goes down, and up again when host 0 says that the host is lost; the
 ///               time is from there on, and no state is sent
 ///
-/// `transfer` is the rate at which the state reaches the host that replaces another one, as a share
-/// of the line.
+/// `transfer` is the rate at which the state reaches the host that replaces another one, as a
+/// share of the line.
 ///
 ///   bench_host_losses [ROUNDS [MIB [MBIT]]]      default 3 256 1000
 ///

@@ -1,5 +1,5 @@
-/// Reads the fuzz input as the answers that `weft inspect --raw` gives from another host, and builds
-/// views from them.
+/// Reads the fuzz input as the answers that `weft inspect --raw` gives from another host, and
+/// builds views from them.
 
 #include <string>
 
