@@ -49,7 +49,7 @@ say 'the headers include each other in a circle' < <(
 
 # The sources of a room may include headers of the rooms before it in this list.
 readonly rooms=(
-  spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,tensor,functions,nn}
+  spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,stablehlo,tensor,functions,nn}
   data/{items,files,remote,formats,pytorch,images,text,datasets}
   transport/{format,memory,board,blackbox,job,reduce,wires,collectives,network,state,channel,lanes,actors,published,storage,resume}
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/registry
