@@ -7,6 +7,7 @@
 #include "spmd/program/permute.hpp"
 #include "spmd/reference/interpret.hpp"
 #include "spmd/reference/iterate.hpp"
+#include "spmd/reference/shards.hpp"
 
 namespace weft {
 namespace {
@@ -105,64 +106,6 @@ class Simulation {
   const Mesh& mesh_;
 };
 
-void check_shard(const Mesh& mesh, std::string_view name, const TensorType& global,
-                 const TensorType& local, const Sharding& sharding) {
-  bool fits = global.dtype == local.dtype && global.shape.size() == local.shape.size();
-  if (fits) {
-    const auto shard = sharding.local_shape(mesh, global.shape);
-    fits = std::ranges::equal(local.shape, std::span(shard).first(index(local.shape.size())));
-  }
-  if (!fits) {
-    fail(Errc::invalid_argument,
-         "simulate: \"{}\" is {} on a chip, which isn't a shard of {} by {}", name,
-         local.to_string(), global.to_string(), sharding.to_string(mesh, local.shape.size()));
-  }
-}
-
-/// Returns the shape of all shards put together: the global shape plus any padding.
-Shape stored_shape(const Mesh& mesh, const Shape& local, const Sharding& sharding) {
-  Shape stored = local;
-  for (int dim = 0; dim < local.size(); ++dim) stored[dim] *= mesh.count(sharding.dims[index(dim)]);
-  return stored;
-}
-
-/// Cuts a global tensor into shards. Fills padding with NaN, or 1 for integers, since no result may
-/// depend on it.
-ChipElements cut(const Mesh& mesh, const Elements& whole, const TensorType& global,
-                 const Shape& local, const Sharding& sharding) {
-  const Shape stored = stored_shape(mesh, local, sharding);
-  Elements padded(index(stored.num_elements()),
-                  is_floating(global.dtype) ? std::numeric_limits<double>::quiet_NaN() : 1);
-  const std::array<std::int64_t, kDimCountMax> origin{};
-  put(padded, box(stored, global.shape, origin), whole);
-  ChipElements shards;
-  for (int position = 0; position < mesh.size(); ++position) {
-    shards.push_back(
-        take(padded, box(stored, local, sharding.offsets(mesh, position, global.shape))));
-  }
-  return shards;
-}
-
-Elements join(const Mesh& mesh, const ChipElements& shards, const Shape& global, const Shape& local,
-              const Sharding& sharding, std::string_view name) {
-  const Shape stored = stored_shape(mesh, local, sharding);
-  Elements whole(index(stored.num_elements()));
-  std::vector<bool> written(whole.size(), false);
-  for (int position = 0; position < mesh.size(); ++position) {
-    const Elements& shard = shards[index(position)];
-    const auto where = box(stored, local, sharding.offsets(mesh, position, global));
-    for (std::size_t i = 0; i < where.size(); ++i) {
-      double& element = whole[index(where[i])];
-      const bool agrees = element == shard[i] || (std::isnan(element) && std::isnan(shard[i]));
-      WEFT_CHECK(!written[index(where[i])] || agrees, name, position, where[i], element, shard[i]);
-      element = shard[i];
-      written[index(where[i])] = true;
-    }
-  }
-  const std::array<std::int64_t, kDimCountMax> origin{};
-  return take(whole, box(stored, global, origin));
-}
-
 }  // namespace
 
 std::vector<Elements> interpret(const Program& program, const Mesh& mesh,
@@ -204,13 +147,13 @@ std::vector<Elements> simulate(const Program& chip_program, const Mesh& mesh,
   std::vector<ChipElements> values(chip_program.num_values());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ProgramInput& input = chip_program.inputs[i];
-    check_shard(mesh, input.name, input_types[i], chip_program.type(input.value), input.sharding);
     if (static_cast<std::int64_t>(inputs[i].size()) != input_types[i].num_elements()) {
       fail(Errc::invalid_argument, "simulate: input {} \"{}\" is {} but {} elements are given", i,
            input.name, input_types[i].to_string(), inputs[i].size());
     }
     values[input.value] =
-        cut(mesh, inputs[i], input_types[i], chip_program.shape(input.value), input.sharding);
+        cut_shards(mesh, inputs[i],
+                   {input.name, input_types[i], chip_program.type(input.value), input.sharding});
   }
   const Simulation simulation(chip_program, mesh);
   run_ops(chip_program, values, static_cast<std::size_t>(mesh.size()),
@@ -218,10 +161,9 @@ std::vector<Elements> simulate(const Program& chip_program, const Mesh& mesh,
   std::vector<Elements> outputs;
   for (std::size_t i = 0; i < output_types.size(); ++i) {
     const ProgramOutput& output = chip_program.outputs[i];
-    check_shard(mesh, output.name, output_types[i], chip_program.type(output.value),
-                output.sharding);
-    outputs.push_back(join(mesh, values[output.value], output_types[i].shape,
-                           chip_program.shape(output.value), output.sharding, output.name));
+    outputs.push_back(join_shards(
+        mesh, values[output.value],
+        {output.name, output_types[i], chip_program.type(output.value), output.sharding}));
   }
   return outputs;
 }

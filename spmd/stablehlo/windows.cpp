@@ -1,0 +1,189 @@
+// Lowers reductions over windows.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "spmd/ops/elements.hpp"
+#include "spmd/program/window.hpp"
+#include "spmd/stablehlo/lowering.hpp"
+
+namespace weft {
+namespace {
+
+/// Returns the attributes of windows. Padding and the operand's dilation are in the attributes only
+/// if `has_padding`.
+std::string windows_text(std::span<const WindowDim> dims, bool has_padding) {
+  HloDims sizes, strides, dilations;
+  std::vector<HloDims> padding;
+  for (const WindowDim& dim : dims) {
+    sizes.push_back(dim.size);
+    strides.push_back(dim.stride);
+    dilations.push_back(dim.dilation);
+    padding.push_back(has_padding ? HloDims{dim.low, dim.high} : HloDims{0, 0});
+  }
+  const bool dilates = std::ranges::any_of(dilations, [](std::int64_t d) { return d != 1; });
+  return fmt::format("window_dimensions = {}, window_strides = {}{}, padding = {}",
+                     hlo_array(sizes), hlo_array(strides),
+                     dilates ? ", window_dilations = " + hlo_array(dilations) : "",
+                     hlo_rows(padding));
+}
+
+/// Returns the operand with its padding and the gaps between its elements. `least_end` is the size
+/// that each dim gets at least.
+HloValue padded_operand(HloWriter& w, const HloValue& x, std::span<const WindowDim> dims,
+                        double padding, const HloDims& least_end = {}) {
+  HloDims low, high, interior;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::int64_t size = dims[i].low + dilated(x.type.dims[i], dims[i].base_dilation);
+    low.push_back(dims[i].low);
+    high.push_back(least_end.empty() ? dims[i].high : least_end[i] - size);
+    interior.push_back(dims[i].base_dilation - 1);
+  }
+  return w.pad(x, w.splat(x.type.with(HloDims()), padding), low, high, interior);
+}
+
+HloValue lower_reduce_window(const HloOp& op) {
+  HloWriter& w = op.write();
+  const WindowReduction reduction = window_reduction_of(op.attrs());
+  const double start = neutral(reduction.kind, op.dtype());
+  if (op.type.num_elements() == 0 || op.operand_type(0).num_elements() == 0) {
+    return w.splat(op.type, start);
+  }
+  if (op.type.rank() == 0) return op.operand(0);
+  const bool adds_halves = reduction.kind == ReduceKind::add && op.type.is_half();
+  HloValue x = adds_halves ? w.convert(op.operand(0), "f32") : op.operand(0);
+  // Not every compiler knows windows over dilated operands, or negative padding.
+  const bool is_plain = std::ranges::all_of(reduction.dims, [](const WindowDim& dim) {
+    return dim.base_dilation == 1 && dim.low >= 0 && dim.high >= 0;
+  });
+  if (!is_plain) x = padded_operand(w, x, reduction.dims, start);
+  const HloValue result =
+      w.op("reduce_window", {x, w.splat(x.type.with(HloDims()), start)},
+           op.type.with(x.type.element), windows_text(reduction.dims, is_plain),
+           {w.combiner(combiner_of(reduction.kind, op.dtype()), x.type.element)});
+  return w.convert(result, op.type.element);
+}
+
+/// Returns whether `next` replaces `best`: it is the first NaN, or it is larger (smaller).
+HloValue beats(HloWriter& w, ReduceKind kind, const HloValue& next, const HloValue& best) {
+  const HloValue better = w.compare(kind == ReduceKind::max ? "GT" : "LT", next, best);
+  if (!next.type.is_floating()) return better;
+  const HloValue is_nan = w.binary("and", w.compare("NE", next, next), w.compare("EQ", best, best));
+  return w.binary("or", better, is_nan);
+}
+
+/// Follows the places in windows one by one, and keeps for each window the number of the selected
+/// element of the operand. StableHLO's select_and_scatter has no dilations.
+class SelectionWriter {
+ public:
+  SelectionWriter(const HloOp& op, const WindowReduction& reduction)
+      : w_(op.write()), op_(op), reduction_(reduction) {}
+
+  HloValue run() {
+    const HloType& x_type = op_.operand_type(0);
+    HloDims ends;
+    for (std::size_t i = 0; i < reduction_.dims.size(); ++i) {
+      const WindowDim& dim = reduction_.dims[i];
+      ends.push_back(dilated(windows()[i], dim.stride) + dilated(dim.size, dim.dilation) - 1);
+    }
+    const HloType flat{"i32", {x_type.num_elements()}};
+    const HloValue numbers = w_.reshape(w_.iota(flat, 0), x_type.dims);
+    x_ = padded_operand(w_, op_.operand(0), reduction_.dims, 0, ends);
+    numbers_ = padded_operand(w_, numbers, reduction_.dims, -1, ends);
+    HloDims place(reduction_.dims.size(), 0);
+    HloValue best = at(x_, place);
+    HloValue number = at(numbers_, place);
+    while (advance(place)) {
+      const HloValue next = at(x_, place);
+      const HloValue next_number = at(numbers_, place);
+      const HloValue none = w_.splat(number.type, -1);
+      const HloValue wins =
+          w_.binary("or", w_.compare("EQ", number, none), beats(w_, reduction_.kind, next, best));
+      const HloValue takes = w_.binary("and", w_.compare("NE", next_number, none), wins);
+      best = w_.select(takes, next, best);
+      number = w_.select(takes, next_number, number);
+    }
+    return number;
+  }
+
+ private:
+  const HloDims& windows() const { return op_.operand_type(1).dims; }
+  bool advance(HloDims& place) const {
+    for (std::size_t i = place.size(); i-- > 0;) {
+      if (++place[i] < reduction_.dims[i].size) return true;
+      place[i] = 0;
+    }
+    return false;
+  }
+  HloValue at(const HloValue& padded, const HloDims& place) {
+    HloDims start, limit, stride;
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      start.push_back(place[i] * reduction_.dims[i].dilation);
+      limit.push_back(start[i] + dilated(windows()[i], reduction_.dims[i].stride));
+      stride.push_back(reduction_.dims[i].stride);
+    }
+    return w_.slice(padded, start, limit, stride);
+  }
+
+  HloWriter& w_;
+  const HloOp& op_;
+  const WindowReduction& reduction_;
+  HloValue x_{};
+  HloValue numbers_{};
+};
+
+/// Adds the updates to zeros at the numbers of elements, and drops those with number -1.
+HloValue scattered_flat(HloWriter& w, const HloValue& numbers, const HloValue& updates,
+                        const HloType& type) {
+  const std::int64_t count = updates.type.num_elements();
+  const HloType flat{updates.type.element, {type.num_elements()}};
+  const HloValue sums =
+      w.op("scatter",
+           {w.splat(flat, 0), w.reshape(numbers, {count, 1}), w.reshape(updates, {count})}, flat,
+           "indices_are_sorted = false, scatter_dimension_numbers = "
+           "#stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+           "index_vector_dim = 1>, unique_indices = false",
+           {w.combiner("add", updates.type.element)});
+  return w.reshape(sums, type.dims);
+}
+
+/// Returns the region that says whether the element selected so far stays: `a >= b`, or a is NaN.
+std::string selector(HloWriter& w, ReduceKind kind, const HloType& type) {
+  const HloType scalar = type.with(HloDims());
+  return w.region({scalar, scalar}, [&](const HloWriter::Values& pair) {
+    const HloValue stays = w.compare(kind == ReduceKind::max ? "GE" : "LE", pair[0], pair[1]);
+    if (!type.is_floating()) return HloWriter::Values{stays};
+    return HloWriter::Values{w.binary("or", stays, w.compare("NE", pair[0], pair[0]))};
+  });
+}
+
+HloValue lower_select_and_scatter(const HloOp& op) {
+  HloWriter& w = op.write();
+  const HloValue& x = op.operand(0);
+  if (x.type.num_elements() == 0 || op.operand_type(1).num_elements() == 0) return op.zeros();
+  if (op.type.rank() == 0) return op.operand(1);
+  const WindowReduction reduction = window_reduction_of(op.attrs());
+  const bool is_plain = std::ranges::all_of(reduction.dims, [](const WindowDim& dim) {
+    return dim.base_dilation == 1 && dim.dilation == 1 && dim.low >= 0 && dim.high >= 0;
+  });
+  const HloValue y = op.type.is_half() ? w.convert(op.operand(1), "f32") : op.operand(1);
+  if (!is_plain) {
+    const HloValue numbers = SelectionWriter(op, reduction).run();
+    return w.convert(scattered_flat(w, numbers, y, op.type), op.type.element);
+  }
+  // The two operands have one type. Halves keep their order as f32.
+  const HloValue from = w.convert(x, y.type.element);
+  const HloValue result =
+      w.op("select_and_scatter", {from, y, w.splat(y.type.with(HloDims()), 0)}, from.type,
+           windows_text(reduction.dims, true),
+           {selector(w, reduction.kind, from.type), w.combiner("add", y.type.element)});
+  return w.convert(result, op.type.element);
+}
+
+}  // namespace
+
+constexpr Lowering lowerings::reduce_window = lower_reduce_window;
+constexpr Lowering lowerings::select_and_scatter = lower_select_and_scatter;
+
+}  // namespace weft
