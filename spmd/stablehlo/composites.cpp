@@ -70,17 +70,18 @@ HloValue lower_check_index(const HloOp& op) {
     return w.splat({"i32", {count}}, static_cast<double>(value));
   };
   const HloValue flat = w.reshape(index, {count});
-  HloValue is_refused =
-      w.binary("or", w.compare("LT", flat, number(0)), w.compare("GE", flat, number(check.limit)));
+  HloValue is_refused = w.binary(
+      "or", {w.compare("LT", {flat, number(0)}), w.compare("GE", {flat, number(check.limit)})});
   if (check.ignored != 0) {
-    is_refused = w.binary("and", is_refused, w.compare("NE", flat, number(check.ignored)));
+    is_refused = w.binary("and", {is_refused, w.compare("NE", {flat, number(check.ignored)})});
   }
-  const HloValue places = w.select(is_refused, w.iota(flat.type, 0), number(count));
+  const HloValue places = w.select({is_refused, w.iota(flat.type, 0), number(count)});
   const HloDims all{0};
   const HloValue first = w.reduce("minimum", places, static_cast<double>(count), all);
   const HloValue found = w.reshape(
       w.op("dynamic_slice", {flat, first}, {"i32", {1}}, "slice_sizes = array<i64: 1>"), {});
-  const HloValue is_found = w.compare("LT", first, w.splat(first.type, static_cast<double>(count)));
+  const HloValue is_found =
+      w.compare("LT", {first, w.splat(first.type, static_cast<double>(count))});
   add_fault(op, is_found, found);
   return index;
 }

@@ -104,7 +104,7 @@ HloWriter::Values ProgramLowering::rest_of_loop(const LoopRange& range, OpId beg
   HloWriter& w = context_.writer;
   lower(begin, range.end);
   auto place = state.begin();
-  HloWriter::Values next{w.binary("add", *place, w.splat(place->type, 1))};
+  HloWriter::Values next{w.binary("add", {*place, w.splat(place->type, 1)})};
   for (const OpId carry : range.carries) {
     const ValueId carried = program_.result(carry);
     const auto found = std::ranges::find_if(
@@ -129,7 +129,7 @@ HloWriter::Values ProgramLowering::body_of_loop(const LoopRange& range,
   HloValue number = state[0];
   if (is_reversed_loop(program_, loop)) {
     const auto last = static_cast<double>(length_of_loop(program_, loop) - 1);
-    number = w.binary("subtract", w.splat(number.type, last), number);
+    number = w.binary("subtract", {w.splat(number.type, last), number});
   }
   values_[program_.result(loop)] = number;
   for (std::size_t i = 0; i < range.carries.size(); ++i) {
@@ -177,7 +177,7 @@ void ProgramLowering::lower_loop(const LoopRange& range) {
   const auto length = static_cast<double>(length_of_loop(program_, range.begin));
   const std::string condition = w.region(types, [&](const HloWriter::Values& now) {
     if (has_test) return HloWriter::Values{now.back()};
-    return HloWriter::Values{w.compare("LT", now[0], w.splat(number, length))};
+    return HloWriter::Values{w.compare("LT", {now[0], w.splat(number, length)})};
   });
   const std::string body =
       w.region(types, [&](const HloWriter::Values& now) { return body_of_loop(range, now); });

@@ -24,7 +24,7 @@ HloValue logical(const HloOp& op) {
 HloValue lower_sign(const HloOp& op) {
   if (is_floating(op.dtype()) || is_signed_integer(op.dtype())) return same_name(op);
   HloWriter& w = op.write();
-  return w.convert(w.compare("NE", op.operand(0), op.zeros()), op.type.element);
+  return w.convert(w.compare("NE", {op.operand(0), op.zeros()}), op.type.element);
 }
 
 HloValue lower_abs(const HloOp& op) {
@@ -36,8 +36,8 @@ HloValue lower_abs(const HloOp& op) {
 HloValue lower_softplus(const HloOp& op) {
   HloWriter& w = op.write();
   const HloValue power = w.unary("exponential", w.unary("negate", w.unary("abs", op.operand(0))));
-  return w.binary("add", w.binary("maximum", op.operand(0), op.zeros()),
-                  w.unary("log_plus_one", power));
+  return w.binary(
+      "add", {w.binary("maximum", {op.operand(0), op.zeros()}), w.unary("log_plus_one", power)});
 }
 
 HloValue lower_erf(const HloOp& op) { return op.write().op("chlo.erf", op.operands, op.type); }
@@ -54,17 +54,17 @@ HloValue lower_convert(const HloOp& op) {
     const double least = to_dtype(to, -kInfinity);
     const double most = to_dtype(to, kInfinity);
     if (to_dtype(from, -kInfinity) < least) {
-      x = w.binary("maximum", x, w.splat(x.type, least));
+      x = w.binary("maximum", {x, w.splat(x.type, least)});
     }
-    if (to_dtype(from, kInfinity) > most) x = w.binary("minimum", x, w.splat(x.type, most));
+    if (to_dtype(from, kInfinity) > most) x = w.binary("minimum", {x, w.splat(x.type, most)});
   }
   return w.convert(x, op.type.element);
 }
 
 HloValue lower_compare(const HloOp& op) {
   constexpr std::array kDirections{"EQ", "NE", "LT", "LE", "GT", "GE"};
-  return op.write().compare(kDirections[static_cast<std::size_t>(op.attrs()[0])], op.operand(0),
-                            op.operand(1));
+  return op.write().compare(kDirections[static_cast<std::size_t>(op.attrs()[0])],
+                            {op.operand(0), op.operand(1)});
 }
 
 }  // namespace

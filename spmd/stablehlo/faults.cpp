@@ -18,9 +18,9 @@ HloValue any_of(HloWriter& w, const HloValue& predicate) {
 }
 
 Anomalies anomalies_of(HloWriter& w, const HloValue& x) {
-  const HloValue is_nan = w.compare("NE", x, x);
+  const HloValue is_nan = w.compare("NE", {x, x});
   const HloValue is_finite = w.op("is_finite", {x}, x.type.with("i1"));
-  const HloValue is_infinite = w.unary("not", w.binary("or", is_nan, is_finite));
+  const HloValue is_infinite = w.unary("not", w.binary("or", {is_nan, is_finite}));
   return {any_of(w, is_nan), any_of(w, is_infinite)};
 }
 
@@ -39,8 +39,8 @@ void add_fault(const HloOp& op, const HloValue& is_found, const HloValue& what) 
   const HloValue fault = w.op("concatenate", {w.splat(one, op.op), w.reshape(what, {1})},
                               faults.type, "dimension = 0 : i64");
   const HloValue first = w.reshape(w.slice(faults, {0}, {1}, {1}), {});
-  const HloValue is_first = w.compare("LT", first, w.splat(first.type, 0));
-  faults = w.select(w.binary("and", is_first, is_found), fault, faults);
+  const HloValue is_first = w.compare("LT", {first, w.splat(first.type, 0)});
+  faults = w.select({w.binary("and", {is_first, is_found}), fault, faults});
 }
 
 void look_for_anomaly(const HloOp& op, const HloValue& result) {
@@ -53,19 +53,19 @@ void look_for_anomaly(const HloOp& op, const HloValue& result) {
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (!op.operand_type(i).is_floating()) continue;
     const Anomalies before = anomalies_of(w, op.operand(i));
-    if (is_given(op, i)) reads = w.binary("or", reads, before.nan);
-    had_nan = w.binary("or", had_nan, before.nan);
-    had_infinity = w.binary("or", had_infinity, before.infinity);
+    if (is_given(op, i)) reads = w.binary("or", {reads, before.nan});
+    had_nan = w.binary("or", {had_nan, before.nan});
+    had_infinity = w.binary("or", {had_infinity, before.infinity});
   }
   const Anomalies after = anomalies_of(w, result);
   const HloValue no_nan = w.unary("not", had_nan);
-  const HloValue makes_nan = w.binary("and", after.nan, no_nan);
+  const HloValue makes_nan = w.binary("and", {after.nan, no_nan});
   const HloValue makes_infinity =
-      w.binary("and", after.infinity, w.binary("and", no_nan, w.unary("not", had_infinity)));
+      w.binary("and", {after.infinity, w.binary("and", {no_nan, w.unary("not", had_infinity)})});
   const auto number = [&](What what) { return w.splat({"i32", {}}, static_cast<double>(what)); };
-  const HloValue what = w.select(reads, number(read_nan),
-                                 w.select(makes_nan, number(made_nan), number(made_infinity)));
-  add_fault(op, w.binary("or", reads, w.binary("or", makes_nan, makes_infinity)), what);
+  const HloValue what = w.select(
+      {reads, number(read_nan), w.select({makes_nan, number(made_nan), number(made_infinity)})});
+  add_fault(op, w.binary("or", {reads, w.binary("or", {makes_nan, makes_infinity})}), what);
 }
 
 }  // namespace weft

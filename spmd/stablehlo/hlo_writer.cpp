@@ -167,18 +167,13 @@ std::string HloWriter::region(const std::vector<HloType>& arguments, const Body&
 
 std::string HloWriter::combiner(std::string_view kind, std::string_view element) {
   return region({{element, {}}, {element, {}}}, [&](const Values& scalars) {
-    return Values{binary(kind, scalars[0], scalars[1])};
+    return Values{binary(kind, {scalars[0], scalars[1]})};
   });
 }
 
-HloValue HloWriter::compare(std::string_view direction, const HloValue& a, const HloValue& b) {
-  return op("compare", {a, b}, a.type.with("i1"),
+HloValue HloWriter::compare(std::string_view direction, const Pair& x) {
+  return op("compare", {x.a, x.b}, x.a.type.with("i1"),
             fmt::format("comparison_direction = #stablehlo<comparison_direction {}>", direction));
-}
-
-HloValue HloWriter::select(const HloValue& predicate, const HloValue& then,
-                           const HloValue& otherwise) {
-  return op("select", {predicate, then, otherwise}, then.type);
 }
 
 HloValue HloWriter::splat(const HloType& type, double value) {
@@ -236,6 +231,11 @@ HloValue HloWriter::broadcast(const HloValue& x, const HloType& type,
 
 HloValue HloWriter::pad(const HloValue& x, const HloValue& padding, const HloDims& low,
                         const HloDims& high, const HloDims& interior) {
+  const auto is_zero = [](std::int64_t count) { return count == 0; };
+  if (std::ranges::all_of(low, is_zero) && std::ranges::all_of(high, is_zero) &&
+      std::ranges::all_of(interior, is_zero)) {
+    return x;
+  }
   HloDims dims;
   for (std::size_t i = 0; i < low.size(); ++i) {
     const std::int64_t gaps = std::max<std::int64_t>(x.type.dims[i] - 1, 0) * interior[i];

@@ -69,12 +69,23 @@ class HloWriter {
   // The following functions append common ops.
 
   HloValue unary(std::string_view kind, const HloValue& x) { return op(kind, {x}, x.type); }
-  HloValue binary(std::string_view kind, const HloValue& a, const HloValue& b) {
-    return op(kind, {a, b}, a.type);
-  }
+  /// Operands that calls make are in braces, which every compiler evaluates in the same order. So
+  /// the text is the same.
+  struct Pair {
+    const HloValue& a;
+    const HloValue& b;
+  };
+  struct Choice {
+    const HloValue& predicate;
+    const HloValue& then;
+    const HloValue& otherwise;
+  };
+  HloValue binary(std::string_view kind, const Pair& x) { return op(kind, {x.a, x.b}, x.a.type); }
   /// `direction` is "EQ", "NE", "LT", "LE", "GT" or "GE".
-  HloValue compare(std::string_view direction, const HloValue& a, const HloValue& b);
-  HloValue select(const HloValue& predicate, const HloValue& then, const HloValue& otherwise);
+  HloValue compare(std::string_view direction, const Pair& x);
+  HloValue select(const Choice& x) {
+    return op("select", {x.predicate, x.then, x.otherwise}, x.then.type);
+  }
   /// Appends a tensor whose elements are all `value`, which the element type must have exactly
   /// unless it is floating.
   HloValue splat(const HloType& type, double value);
@@ -89,6 +100,7 @@ class HloWriter {
   /// Dim i of x becomes dim dims[i] of the result.
   HloValue broadcast(const HloValue& x, const HloType& type,
                      std::span<const std::int64_t> dims = {});
+  /// The counts may be negative. Returns x if all are 0.
   HloValue pad(const HloValue& x, const HloValue& padding, const HloDims& low, const HloDims& high,
                const HloDims& interior);
   HloValue slice(const HloValue& x, const HloDims& start, const HloDims& limit,

@@ -12,8 +12,9 @@ std::string dims_text(const DimList& dims) { return fmt::format("[{}]", fmt::joi
 
 /// Returns whether each index is in 0..size-1.
 HloValue is_within(HloWriter& w, const HloValue& index, std::int64_t size) {
-  return w.binary("and", w.compare("GE", index, w.splat(index.type, 0)),
-                  w.compare("LT", index, w.splat(index.type, static_cast<double>(size))));
+  return w.binary("and",
+                  {w.compare("GE", {index, w.splat(index.type, 0)}),
+                   w.compare("LT", {index, w.splat(index.type, static_cast<double>(size))})});
 }
 
 /// Returns the index relative to the first row of the chip's part.
@@ -22,7 +23,7 @@ HloValue index_in_part(const HloOp& op, std::size_t index) {
   HloWriter& w = op.write();
   const HloValue first = op.context.of_position(op.firsts(0));
   const HloValue wide = w.convert(op.operand(index), first.type.element);
-  return w.binary("subtract", wide, w.broadcast(first, wide.type));
+  return w.binary("subtract", {wide, w.broadcast(first, wide.type)});
 }
 
 /// Sums of halves are f32 until all have been added.
@@ -48,7 +49,7 @@ HloValue lower_gather(const HloOp& op) {
                   hlo_array(sizes)));
   const HloValue all_inside =
       w.broadcast(is_inside, op.type.with("i1"), consecutive_dims(0, index_rank));
-  return w.select(all_inside, rows, op.zeros());
+  return w.select({all_inside, rows, op.zeros()});
 }
 
 HloValue lower_scatter(const HloOp& op) {
@@ -57,6 +58,7 @@ HloValue lower_scatter(const HloOp& op) {
   const HloValue index = index_in_part(op, 0);
   const HloValue updates = without_halves(w, op.operand(1));
   const int index_rank = index.type.rank();
+  const std::string sum = w.combiner("add", updates.type.element);
   const HloValue sums =
       w.op("scatter", {w.splat(op.type.with(updates.type.element), 0), index, updates},
            op.type.with(updates.type.element),
@@ -66,7 +68,7 @@ HloValue lower_scatter(const HloOp& op) {
                        "unique_indices = false",
                        dims_text(consecutive_dims(index_rank, updates.type.rank() - index_rank)),
                        index_rank),
-           {w.combiner("add", updates.type.element)});
+           {sum});
   return w.convert(sums, op.type.element);
 }
 
@@ -85,7 +87,7 @@ HloValue taken_along(HloWriter& w, const HloValue& x, const HloValue& index) {
                   "start_index_map = [{0}], index_vector_dim = {2}>, indices_are_sorted = false, "
                   "slice_sizes = {3}",
                   last, rows, last + 1, hlo_array(HloDims(x.type.dims.size(), 1))));
-  return w.select(is_inside, taken, zeros);
+  return w.select({is_inside, taken, zeros});
 }
 
 HloValue lower_take_along(const HloOp& op) {
@@ -98,6 +100,7 @@ HloValue lower_scatter_along(const HloOp& op) {
   const HloValue updates = without_halves(w, op.operand(1));
   const HloType type = op.type.with(updates.type.element);
   const int last = type.rank() - 1;
+  const std::string sum = w.combiner("add", updates.type.element);
   const HloValue sums = w.op(
       "scatter", {w.splat(type, 0), op.operand(0), updates}, type,
       fmt::format("indices_are_sorted = false, scatter_dimension_numbers = "
@@ -105,16 +108,16 @@ HloValue lower_scatter_along(const HloOp& op) {
                   "scatter_indices_batching_dims = {1}, scatter_dims_to_operand_dims = [{0}], "
                   "index_vector_dim = {2}>, unique_indices = false",
                   last, dims_text(consecutive_dims(0, last)), last + 1),
-      {w.combiner("add", type.element)});
+      {sum});
   return w.convert(sums, op.type.element);
 }
 
 /// Returns whether a is before b in ascending order. NaN is the largest.
 HloValue is_before(HloWriter& w, const HloValue& a, const HloValue& b) {
-  const HloValue less = w.compare("LT", a, b);
+  const HloValue less = w.compare("LT", {a, b});
   if (!a.type.is_floating()) return less;
-  const HloValue only_b = w.binary("and", w.compare("EQ", a, a), w.compare("NE", b, b));
-  return w.binary("or", less, only_b);
+  const HloValue only_b = w.binary("and", {w.compare("EQ", {a, a}), w.compare("NE", {b, b})});
+  return w.binary("or", {less, only_b});
 }
 
 HloValue lower_argsort(const HloOp& op) {
@@ -151,9 +154,9 @@ HloValue lower_recurrence(const HloOp& op) {
     low.back() = reversed ? -step : step;
     high.back() = reversed ? step : -step;
     const HloValue before_b = w.pad(b, zero, low, high, none);
-    b = w.binary("add", w.binary("multiply", a, before_b), b);
+    b = w.binary("add", {w.binary("multiply", {a, before_b}), b});
     if (2 * step < a.type.dims.back()) {
-      a = w.binary("multiply", a, w.pad(a, one, low, high, none));
+      a = w.binary("multiply", {a, w.pad(a, one, low, high, none)});
     }
   }
   return w.convert(b, op.type.element);

@@ -32,7 +32,7 @@ HloValue lower_iota(const HloOp& op) {
   if (op.is_whole(0)) return w.iota(op.type, dim);
   const HloValue first = op.context.of_position(op.firsts(0));
   const HloValue inner = w.iota(op.type.with(first.type.element), dim);
-  return w.convert(w.binary("add", inner, w.broadcast(first, inner.type)), op.type.element);
+  return w.convert(w.binary("add", {inner, w.broadcast(first, inner.type)}), op.type.element);
 }
 
 /// Philox4x32-10 on vectors of counters (program/philox.hpp).
@@ -43,7 +43,7 @@ class PhiloxWriter {
 
   /// Returns the four words of the blocks with these numbers, which are ui64.
   std::array<HloValue, 4> blocks(const HloValue& numbers) {
-    const HloValue high = w_.binary("shift_right_logical", numbers, w_.splat(numbers.type, 32));
+    const HloValue high = w_.binary("shift_right_logical", {numbers, w_.splat(numbers.type, 32)});
     std::array<HloValue, 4> counter{low_word(numbers), low_word(high), state_word(2),
                                     state_word(3)};
     HloValue key0 = state_word(0);
@@ -51,12 +51,13 @@ class PhiloxWriter {
     for (int round = 0; round < 10; ++round) {
       const HloValue even = product(counter[0], 0xD2511F53);
       const HloValue odd = product(counter[2], 0xCD9E8D57);
-      counter = {
-          w_.binary("xor", w_.binary("xor", high_word(odd), counter[1]), key0), low_word(odd),
-          w_.binary("xor", w_.binary("xor", high_word(even), counter[3]), key1), low_word(even)};
+      counter = {w_.binary("xor", {w_.binary("xor", {high_word(odd), counter[1]}), key0}),
+                 low_word(odd),
+                 w_.binary("xor", {w_.binary("xor", {high_word(even), counter[3]}), key1}),
+                 low_word(even)};
       if (round == 9) break;
-      key0 = w_.binary("add", key0, w_.splat(words_, 0x9E3779B9));
-      key1 = w_.binary("add", key1, w_.splat(words_, 0xBB67AE85));
+      key0 = w_.binary("add", {key0, w_.splat(words_, 0x9E3779B9)});
+      key1 = w_.binary("add", {key1, w_.splat(words_, 0xBB67AE85)});
     }
     return counter;
   }
@@ -67,14 +68,14 @@ class PhiloxWriter {
     return w_.broadcast(word, words_);
   }
   HloValue product(const HloValue& word, std::uint32_t factor) {
-    return w_.binary("multiply", w_.convert(word, "ui64"), w_.splat(words_.with("ui64"), factor));
+    return w_.binary("multiply", {w_.convert(word, "ui64"), w_.splat(words_.with("ui64"), factor)});
   }
   HloValue low_word(const HloValue& x) {
     const HloValue mask = w_.splat(x.type, 0xFFFFFFFF);
-    return w_.convert(w_.binary("and", x, mask), "ui32");
+    return w_.convert(w_.binary("and", {x, mask}), "ui32");
   }
   HloValue high_word(const HloValue& x) {
-    return w_.convert(w_.binary("shift_right_logical", x, w_.splat(x.type, 32)), "ui32");
+    return w_.convert(w_.binary("shift_right_logical", {x, w_.splat(x.type, 32)}), "ui32");
   }
 
   HloWriter& w_;
@@ -117,7 +118,7 @@ HloValue consecutive_words(const HloOp& op, const std::vector<std::int64_t>& fir
   std::vector<std::int64_t> first_blocks = first;
   for (std::int64_t& block : first_blocks) block /= 4;
   const HloValue start = w.convert(op.context.of_position(first_blocks), "ui64");
-  const HloValue numbers = w.binary("add", w.iota(blocks, 0), w.broadcast(start, blocks));
+  const HloValue numbers = w.binary("add", {w.iota(blocks, 0), w.broadcast(start, blocks)});
   const auto words = PhiloxWriter(w, op.operand(0), blocks.with("ui32")).blocks(numbers);
   HloWriter::Values columns;
   for (const HloValue& word : words) columns.push_back(w.reshape(word, {blocks.dims[0], 1}));
@@ -136,19 +137,19 @@ HloValue scattered_words(const HloOp& op) {
   for (std::size_t dim = op.type.dims.size(); dim-- > 0;) {
     const HloValue first = w.convert(op.context.of_position(op.firsts(dim)), "ui64");
     const HloValue place =
-        w.binary("add", w.iota(wide, static_cast<int>(dim)), w.broadcast(first, wide));
-    index = w.binary("add", index,
-                     w.binary("multiply", place, w.splat(wide, static_cast<double>(stride))));
+        w.binary("add", {w.iota(wide, static_cast<int>(dim)), w.broadcast(first, wide)});
+    index = w.binary(
+        "add", {index, w.binary("multiply", {place, w.splat(wide, static_cast<double>(stride))})});
     stride *= op.type.dims[dim] * place_on_chip(op.program, op.op, &op.context.mesh, 0)[dim].parts;
   }
   const HloValue four = w.splat(wide, 4);
   const auto words =
-      PhiloxWriter(w, op.operand(0), op.type).blocks(w.binary("divide", index, four));
-  const HloValue which = w.binary("remainder", index, four);
+      PhiloxWriter(w, op.operand(0), op.type).blocks(w.binary("divide", {index, four}));
+  const HloValue which = w.binary("remainder", {index, four});
   HloValue result = words[0];
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const HloValue is_it = w.compare("EQ", which, w.splat(wide, static_cast<double>(i)));
-    result = w.select(is_it, words[i], result);
+    const HloValue is_it = w.compare("EQ", {which, w.splat(wide, static_cast<double>(i))});
+    result = w.select({is_it, words[i], result});
   }
   return result;
 }

@@ -69,8 +69,8 @@ HloValue product_of_pairs(const HloOp& op, SkipZeros skip_zeros) {
   const HloValue lhs = spread_factor(op, 0, all);
   const HloValue rhs = spread_factor(op, 1, all);
   const HloValue zero = w.splat(all, 0);
-  const HloValue is_zero = w.compare("EQ", skip_zeros == SkipZeros::lhs ? lhs : rhs, zero);
-  const HloValue terms = w.select(is_zero, zero, w.binary("multiply", lhs, rhs));
+  const HloValue is_zero = w.compare("EQ", {skip_zeros == SkipZeros::lhs ? lhs : rhs, zero});
+  const HloValue terms = w.select({is_zero, zero, w.binary("multiply", {lhs, rhs})});
   return w.convert(w.reduce("add", terms, 0, summed), op.type.element);
 }
 

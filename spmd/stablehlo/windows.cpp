@@ -58,19 +58,20 @@ HloValue lower_reduce_window(const HloOp& op) {
     return dim.base_dilation == 1 && dim.low >= 0 && dim.high >= 0;
   });
   if (!is_plain) x = padded_operand(w, x, reduction.dims, start);
+  const std::string combine = w.combiner(combiner_of(reduction.kind, op.dtype()), x.type.element);
   const HloValue result =
       w.op("reduce_window", {x, w.splat(x.type.with(HloDims()), start)},
-           op.type.with(x.type.element), windows_text(reduction.dims, is_plain),
-           {w.combiner(combiner_of(reduction.kind, op.dtype()), x.type.element)});
+           op.type.with(x.type.element), windows_text(reduction.dims, is_plain), {combine});
   return w.convert(result, op.type.element);
 }
 
 /// Returns whether `next` replaces `best`: it is the first NaN, or it is larger (smaller).
 HloValue beats(HloWriter& w, ReduceKind kind, const HloValue& next, const HloValue& best) {
-  const HloValue better = w.compare(kind == ReduceKind::max ? "GT" : "LT", next, best);
+  const HloValue better = w.compare(kind == ReduceKind::max ? "GT" : "LT", {next, best});
   if (!next.type.is_floating()) return better;
-  const HloValue is_nan = w.binary("and", w.compare("NE", next, next), w.compare("EQ", best, best));
-  return w.binary("or", better, is_nan);
+  const HloValue is_nan =
+      w.binary("and", {w.compare("NE", {next, next}), w.compare("EQ", {best, best})});
+  return w.binary("or", {better, is_nan});
 }
 
 /// Follows the places in windows one by one, and keeps for each window the number of the selected
@@ -98,11 +99,11 @@ class SelectionWriter {
       const HloValue next = at(x_, place);
       const HloValue next_number = at(numbers_, place);
       const HloValue none = w_.splat(number.type, -1);
-      const HloValue wins =
-          w_.binary("or", w_.compare("EQ", number, none), beats(w_, reduction_.kind, next, best));
-      const HloValue takes = w_.binary("and", w_.compare("NE", next_number, none), wins);
-      best = w_.select(takes, next, best);
-      number = w_.select(takes, next_number, number);
+      const HloValue wins = w_.binary(
+          "or", {w_.compare("EQ", {number, none}), beats(w_, reduction_.kind, next, best)});
+      const HloValue takes = w_.binary("and", {w_.compare("NE", {next_number, none}), wins});
+      best = w_.select({takes, next, best});
+      number = w_.select({takes, next_number, number});
     }
     return number;
   }
@@ -138,13 +139,14 @@ HloValue scattered_flat(HloWriter& w, const HloValue& numbers, const HloValue& u
                         const HloType& type) {
   const std::int64_t count = updates.type.num_elements();
   const HloType flat{updates.type.element, {type.num_elements()}};
+  const std::string sum = w.combiner("add", updates.type.element);
   const HloValue sums =
       w.op("scatter",
            {w.splat(flat, 0), w.reshape(numbers, {count, 1}), w.reshape(updates, {count})}, flat,
            "indices_are_sorted = false, scatter_dimension_numbers = "
            "#stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
            "index_vector_dim = 1>, unique_indices = false",
-           {w.combiner("add", updates.type.element)});
+           {sum});
   return w.reshape(sums, type.dims);
 }
 
@@ -152,33 +154,45 @@ HloValue scattered_flat(HloWriter& w, const HloValue& numbers, const HloValue& u
 std::string selector(HloWriter& w, ReduceKind kind, const HloType& type) {
   const HloType scalar = type.with(HloDims());
   return w.region({scalar, scalar}, [&](const HloWriter::Values& pair) {
-    const HloValue stays = w.compare(kind == ReduceKind::max ? "GE" : "LE", pair[0], pair[1]);
+    const HloValue stays = w.compare(kind == ReduceKind::max ? "GE" : "LE", {pair[0], pair[1]});
     if (!type.is_floating()) return HloWriter::Values{stays};
-    return HloWriter::Values{w.binary("or", stays, w.compare("NE", pair[0], pair[0]))};
+    return HloWriter::Values{w.binary("or", {stays, w.compare("NE", {pair[0], pair[0]})})};
   });
+}
+
+/// Lowers to StableHLO's select_and_scatter. The operand gets its padding first, because XLA may
+/// select padding of its own. A -inf (inf for a minimum) can't be told from padding.
+HloValue selected_and_scattered(const HloOp& op, const WindowReduction& reduction,
+                                const HloValue& y) {
+  HloWriter& w = op.write();
+  // The two operands have one type. Halves keep their order as f32.
+  const HloValue x = padded_operand(w, w.convert(op.operand(0), y.type.element), reduction.dims,
+                                    neutral(reduction.kind, op.dtype()));
+  const HloValue zero = w.splat(y.type.with(HloDims()), 0);
+  const HloValue result =
+      w.op("select_and_scatter", {x, y, zero}, x.type, windows_text(reduction.dims, false),
+           {selector(w, reduction.kind, x.type), w.combiner("add", y.type.element)});
+  HloDims low, high;
+  for (const WindowDim& dim : reduction.dims) {
+    low.push_back(-dim.low);
+    high.push_back(-dim.high);
+  }
+  return w.pad(result, zero, low, high, HloDims(low.size(), 0));
 }
 
 HloValue lower_select_and_scatter(const HloOp& op) {
   HloWriter& w = op.write();
-  const HloValue& x = op.operand(0);
-  if (x.type.num_elements() == 0 || op.operand_type(1).num_elements() == 0) return op.zeros();
+  if (op.type.num_elements() == 0 || op.operand_type(1).num_elements() == 0) return op.zeros();
   if (op.type.rank() == 0) return op.operand(1);
   const WindowReduction reduction = window_reduction_of(op.attrs());
-  const bool is_plain = std::ranges::all_of(reduction.dims, [](const WindowDim& dim) {
-    return dim.base_dilation == 1 && dim.dilation == 1 && dim.low >= 0 && dim.high >= 0;
+  const bool dilates = std::ranges::any_of(reduction.dims, [](const WindowDim& dim) {
+    return dim.base_dilation != 1 || dim.dilation != 1;
   });
   const HloValue y = op.type.is_half() ? w.convert(op.operand(1), "f32") : op.operand(1);
-  if (!is_plain) {
-    const HloValue numbers = SelectionWriter(op, reduction).run();
-    return w.convert(scattered_flat(w, numbers, y, op.type), op.type.element);
-  }
-  // The two operands have one type. Halves keep their order as f32.
-  const HloValue from = w.convert(x, y.type.element);
-  const HloValue result =
-      w.op("select_and_scatter", {from, y, w.splat(y.type.with(HloDims()), 0)}, from.type,
-           windows_text(reduction.dims, true),
-           {selector(w, reduction.kind, from.type), w.combiner("add", y.type.element)});
-  return w.convert(result, op.type.element);
+  const HloValue sums = dilates
+                            ? scattered_flat(w, SelectionWriter(op, reduction).run(), y, op.type)
+                            : selected_and_scattered(op, reduction, y);
+  return w.convert(sums, op.type.element);
 }
 
 }  // namespace

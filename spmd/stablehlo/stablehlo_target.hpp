@@ -1,0 +1,24 @@
+#pragma once
+/// Describes a compiler of StableHLO as a target of weft's compiler.
+
+#include "spmd/target/target.hpp"
+
+namespace weft {
+
+/// The compiler that reads the text fuses ops, chooses layouts, and decides what it computes again
+/// and where it places values. So weft's compiler does none of this.
+inline constexpr Target kStableHloTarget{
+    .name = "stablehlo",
+    .tile_elements = 0,
+    .compiled_dtypes = {},
+    .element_costs =
+        {.simple = -1, .division = -1, .function = -1, .long_function = -1, .half_result = 0},
+    .recomputed_bytes_min = Target::kNever,
+    .features_last = false,
+    .shared_bytes_min = Target::kNever,
+    .overlap_work_min = Target::kNever,
+    .has_host_address = false,
+    .keeps_memory = false,
+};
+
+}  // namespace weft
