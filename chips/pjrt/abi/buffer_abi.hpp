@@ -1,0 +1,71 @@
+#pragma once
+/// Buffers in the PJRT C ABI (abi.hpp).
+
+#include "chips/pjrt/abi/abi.hpp"
+
+namespace weft::pjrt {
+
+/// Types of elements.
+enum class ElementType : int {
+  pred = 1,
+  s8,
+  s16,
+  s32,
+  s64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  f32,
+  f64,
+  bf16,
+};
+
+/// How long the plug-in may read the host's memory, and whether it may write it.
+enum class HostMemory : int {
+  only_during_call,
+  until_transfer,  ///< until the event that the plug-in returns
+  read_in_place,   ///< as long as the buffer lives; only on CPUs
+  used_in_place,   ///< the same, and a run that takes the buffer may write its result there
+};
+
+struct FromHostArgs {
+  Head head;
+  void* client;
+  const void* data;
+  ElementType type;
+  const std::int64_t* dims;
+  std::size_t rank;
+  const std::int64_t* strides;
+  std::size_t stride_count;
+  HostMemory semantics;
+  void* device;
+  void* memory;
+  void* layout;
+  void* done_event;
+  void* buffer;
+};
+struct ToHostArgs {
+  Head head;
+  void* buffer;
+  void* layout;
+  void* to;
+  std::size_t size;
+  void* event;
+};
+struct BufferArgs {
+  Head head;
+  void* buffer;
+};
+struct AddressArgs {
+  Head head;
+  void* buffer;
+  std::uintptr_t address;
+};
+inline constexpr Function<FromHostArgs> kFromHost{22, "PJRT_Client_BufferFromHostBuffer"};
+inline constexpr Function<BufferArgs> kBufferDestroy{58, "PJRT_Buffer_Destroy"};
+inline constexpr Function<ToHostArgs> kToHost{70, "PJRT_Buffer_ToHostBuffer"};
+inline constexpr Function<AddressArgs> kUnsafePointer{73, "PJRT_Buffer_UnsafePointer"};
+
+}  // namespace weft::pjrt

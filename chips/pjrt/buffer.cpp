@@ -1,0 +1,81 @@
+#include "chips/pjrt/buffer.hpp"
+
+#include <utility>
+
+#include "chips/pjrt/client.hpp"
+
+namespace weft::pjrt {
+
+Event::Event(std::shared_ptr<const Client> client, void* handle)
+    : client_(std::move(client)), handle_(handle) {}
+
+Event::Event(Event&& other) noexcept
+    : client_(std::move(other.client_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Event& Event::operator=(Event&& other) noexcept {
+  std::swap(client_, other.client_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Event::~Event() {
+  if (handle_ != nullptr) client_->plugin().destroy(kEventDestroy, handle_);
+}
+
+bool Event::is_ready() const {
+  if (handle_ == nullptr) return true;
+  Block<EventReadyArgs> arguments;
+  arguments->event = handle_;
+  client_->plugin().call(kEventIsReady, arguments);
+  return arguments->is_ready;
+}
+
+void Event::await() {
+  if (handle_ == nullptr) return;
+  const Event ended = std::move(*this);
+  Block<EventArgs> arguments;
+  arguments->event = ended.handle_;
+  ended.client_->plugin().call(kEventAwait, arguments);
+}
+
+Buffer::Buffer(std::shared_ptr<const Client> client, void* handle)
+    : client_(std::move(client)), handle_(handle) {}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : client_(std::move(other.client_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(client_, other.client_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (handle_ != nullptr) client_->plugin().destroy(kBufferDestroy, handle_);
+}
+
+std::byte* Buffer::address() const {
+  Block<AddressArgs> arguments;
+  arguments->buffer = handle_;
+  client_->plugin().call(kUnsafePointer, arguments);
+  return reinterpret_cast<std::byte*>(arguments->address);
+}
+
+void Buffer::download(std::span<std::byte> to) const {
+  const Plugin& plugin = client_->plugin();
+  Block<ToHostArgs> size;
+  size->buffer = handle_;
+  plugin.call(kToHost, size);
+  if (size->size != to.size()) {
+    fail(Errc::invalid_argument, "{}: a buffer has {} bytes: expected {}", plugin.name(),
+         size->size, to.size());
+  }
+  Block<ToHostArgs> arguments;
+  arguments->buffer = handle_;
+  arguments->to = to.data();
+  arguments->size = to.size();
+  plugin.call(kToHost, arguments);
+  Event(client_, arguments->event).await();
+}
+
+}  // namespace weft::pjrt

@@ -1,0 +1,85 @@
+#pragma once
+/// Client: the devices that a plug-in drives in this process, and the programs compiled for them.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "chips/pjrt/buffer.hpp"
+#include "chips/pjrt/compile_options.hpp"
+#include "chips/pjrt/executable.hpp"
+#include "chips/pjrt/plugin.hpp"
+
+namespace weft::pjrt {
+
+/// A device of this process.
+struct ClientDevice {
+  void* handle;
+  int id;            ///< among all devices of all processes
+  std::string kind;  ///< the plug-in's name for it, such as "NVIDIA H100 80GB HBM3"
+};
+
+struct DeviceMemory {
+  std::int64_t used_bytes;
+  std::optional<std::int64_t> limit_bytes;  ///< absent: the plug-in doesn't say
+};
+
+/// Takes warnings for the log.
+using Warn = std::function<void(const std::string&)>;
+
+/// A client. Buffers, events and executables keep it alive. Any thread may use it.
+class Client : public std::enable_shared_from_this<Client> {
+ public:
+  /// Makes a client with the plug-in's options, such as {"cpu_device_count", 2}. Throws
+  /// PluginError.
+  static std::shared_ptr<Client> make(const Plugin& plugin, const CompileFlags& options, Warn warn);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client();
+
+  const Plugin& plugin() const { return plugin_; }
+  const std::string& platform() const { return platform_; }  ///< "cpu", "cuda", "tpu"
+  const std::string& platform_version() const { return platform_version_; }
+  const std::vector<ClientDevice>& devices() const { return devices_; }
+  /// Returns the memory of devices()[device]; nothing if the plug-in has no statistics.
+  std::optional<DeviceMemory> memory(std::size_t device) const;
+
+  /// Sets a flag of every later compilation. compile() drops flags that the plug-in doesn't know.
+  void set_flag(const std::string& name, FlagValue value);
+  /// Returns the flags of the next compilation, without those that the plug-in doesn't know.
+  CompileFlags flags() const;
+  /// Compiles a program that is StableHLO text. Its flags are those of the client. A flag that the
+  /// plug-in doesn't know is dropped for good, with one warning. Throws PluginError, with the
+  /// plug-in's words, for text that it refuses.
+  Executable compile(std::string_view text, const std::vector<int>& devices = {});
+  /// Makes an executable from the bytes of Executable::serialize() of a plug-in of the same build.
+  /// Throws PluginError for others.
+  Executable load(std::string_view bytes);
+
+  /// Makes a buffer on devices()[device] from a row-major array. With `used_in_place`, the buffer
+  /// is the host's memory itself if that is aligned to 64 bytes; else some plug-ins copy without a
+  /// word. The memory must then outlive the buffer, and the one that a run makes of it.
+  Buffer from_host(std::size_t device, const void* data, ElementType type,
+                   std::span<const std::int64_t> dims, HostMemory semantics) const;
+
+ private:
+  Client(const Plugin& plugin, Warn warn);
+  void create(const CompileFlags& options);
+  Executable compile_once(std::string_view text, const CompileOptions& options);
+
+  const Plugin& plugin_;
+  Warn warn_;
+  void* handle_ = nullptr;
+  std::string platform_{};
+  std::string platform_version_{};
+  std::vector<ClientDevice> devices_{};
+  mutable std::mutex mutex_;
+  CompileFlags flags_{};
+};
+
+}  // namespace weft::pjrt

@@ -1,0 +1,44 @@
+#pragma once
+/// Finds the PJRT plug-ins of this machine. Nothing is loaded.
+
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weft/sharding/device.hpp>
+
+namespace weft::pjrt {
+
+/// The file of a plug-in.
+struct PluginFile {
+  std::string path;
+  /// The kind of its devices, as far as names of the file and its folders tell it.
+  std::optional<DeviceKind> kind;
+  std::string found_by;          ///< a variable, or the folder of Python packages
+  std::string package_folder{};  ///< the folder of Python packages that has it; "": none
+};
+
+/// Returns the value of a variable of the environment, or null.
+using Variable = std::function<const char*(const char* name)>;
+
+/// Returns the plug-ins in the order in which they are tried:
+///  - the file in WEFT_PJRT_PLUGIN. If it is set, no other plug-in is used;
+///  - those in PJRT_NAMES_AND_LIBRARY_PATHS ("cuda:/path/a.so,tpu:/path/b.so");
+///  - the one in TPU_LIBRARY_PATH;
+///  - those in the folders of Python packages: of PYTHONPATH, VIRTUAL_ENV and CONDA_PREFIX, of each
+///    Python in PATH, and of the user. No Python is started.
+/// A file of several names is returned once. Throws not_found, with the variable, if a variable
+/// names a file that doesn't exist, and invalid_argument if its value has another form.
+std::vector<PluginFile> find_plugins(const Variable& variable = ::getenv);
+
+/// Loads the libraries that NVIDIA's Python packages have beside a plug-in for GPUs, because the
+/// plug-in doesn't find them itself. Libraries that can't be loaded are left out: the plug-in says
+/// which it lacks. Does nothing for other plug-ins.
+void preload_libraries(const PluginFile& file);
+
+/// Returns the command that installs a plug-in for chips of this kind.
+std::string_view install_command(DeviceKind kind);
+
+}  // namespace weft::pjrt

@@ -1,0 +1,48 @@
+#pragma once
+/// Executable: a compiled program that a client's devices can run.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "chips/pjrt/buffer.hpp"
+
+namespace weft::pjrt {
+
+/// A run that has been launched on one device.
+struct LaunchedRun {
+  std::vector<Buffer> outputs;
+  Event done;
+};
+
+/// An executable keeps its client alive. Any thread may launch it.
+class Executable {
+ public:
+  /// Takes the plug-in's executable.
+  Executable(std::shared_ptr<const Client> client, void* loaded);
+  Executable(Executable&& other) noexcept;
+  Executable& operator=(Executable&&) = delete;
+  ~Executable();
+
+  std::size_t num_outputs() const { return num_outputs_; }
+  /// Launches the program, which has one replica, on a device. Some plug-ins return when the run
+  /// has ended, and some at once. The number, dtypes and shapes of the arguments must be those of
+  /// the program, because plug-ins check nothing but sizes in bytes. `kept` has the arguments that
+  /// the run must not take for its results. `device` is null for a program that was compiled for a
+  /// device. Throws PluginError.
+  LaunchedRun launch(std::span<void* const> arguments, std::span<const std::int64_t> kept = {},
+                     void* device = nullptr) const;
+  /// Returns the bytes from which Client::load() makes it again.
+  std::string serialize() const;
+
+ private:
+  explicit Executable(std::shared_ptr<const Client> client);
+
+  std::shared_ptr<const Client> client_;
+  void* loaded_ = nullptr;
+  void* executable_ = nullptr;
+  std::size_t num_outputs_ = 0;
+};
+
+}  // namespace weft::pjrt
