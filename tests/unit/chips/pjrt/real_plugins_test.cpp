@@ -1,0 +1,122 @@
+// Uses real plug-ins of different age: what the fake plug-in does is only as true as these tests.
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "chips/pjrt/self_test.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/real_plugins.hpp"
+
+namespace weft::pjrt::real_plugins_test {
+namespace {
+
+using testing::expect_error;
+
+constexpr std::string_view kSum = R"(module @sum {
+func.func @main(%0: tensor<2xf32>, %1: tensor<2xf32>,
+                %2: tensor<2xf32> {tf.aliasing_output = 0 : i64}) -> tensor<2xf32> {
+  %3 = "stablehlo.add"(%0, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  "func.return"(%3) : (tensor<2xf32>) -> ()
+}
+}
+)";
+using Pair = std::array<float, 2>;
+constexpr std::array<std::int64_t, 1> kDims{2};
+
+class RealPlugins : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const PluginFile& file : testing::real_plugins()) {
+      EXPECT_EQ(file.kind, DeviceKind::cpu) << file.path;
+      clients_.push_back(
+          Client::make(Plugin::load(file.path), {{"cpu_device_count", std::int64_t{2}}},
+                       [this](const std::string& text) { warnings_.push_back(text); }));
+    }
+    if (clients_.empty()) GTEST_SKIP() << testing::kNoRealPlugins;
+  }
+
+  std::vector<std::shared_ptr<Client>> clients_{};
+  std::vector<std::string> warnings_{};
+};
+
+LaunchedRun sum_of(Client& client, const Executable& sum, Pair& place) {
+  const auto buffer = [&](const Pair& values, HostMemory semantics) {
+    return client.from_host(1, values.data(), ElementType::f32, kDims, semantics);
+  };
+  const Buffer x = buffer({1, 2}, HostMemory::only_during_call);
+  const Buffer y = buffer({10, 20}, HostMemory::until_transfer);
+  const Buffer target = buffer(place, HostMemory::used_in_place);
+  LaunchedRun run = sum.launch(std::array{x.handle(), y.handle(), target.handle()}, {},
+                               client.devices()[1].handle);
+  run.done.await();
+  return run;
+}
+
+TEST_F(RealPlugins, SayWhatTheyAre) {
+  for (const auto& client : clients_) {
+    EXPECT_EQ(client->platform(), "cpu");
+    EXPECT_EQ(client->devices().size(), 2U);
+    EXPECT_FALSE(client->memory(0).has_value());
+    EXPECT_GE(client->plugin().minor(), Plugin::kOldestTried);
+    EXPECT_LE(client->plugin().minor(), Plugin::kNewestTried);
+    EXPECT_FALSE(client->plugin().attributes().empty());
+  }
+}
+
+TEST_F(RealPlugins, PassTheSelfTest) {
+  for (const auto& client : clients_) {
+    test_plugin(*client);
+    const CompileFlags flags = client->flags();
+    EXPECT_TRUE(flags.contains("xla_cpu_enable_fast_min_max")) << client->plugin().name();
+    // Only XLA of that time used XNNPACK for products.
+    EXPECT_EQ(flags.contains("xla_cpu_use_xnnpack"), client->plugin().minor() == 81);
+  }
+}
+
+TEST_F(RealPlugins, RunAPortableProgramInPlaceOnADeviceOfItsOwn) {
+  for (const auto& client : clients_) {
+    const Executable sum = client->compile(kSum);
+    alignas(64) Pair place{};
+    const LaunchedRun run = sum_of(*client, sum, place);
+    EXPECT_EQ(place, (Pair{11, 22}));
+    EXPECT_EQ(run.outputs[0].address(), std::as_bytes(std::span(place)).data());
+  }
+}
+
+TEST_F(RealPlugins, LoadWhatTheyHaveSerialized) {
+  for (const auto& client : clients_) {
+    const Executable sum = client->load(client->compile(kSum).serialize());
+    alignas(64) Pair place{};
+    sum_of(*client, sum, place);
+    EXPECT_EQ(place, (Pair{11, 22}));
+    EXPECT_THROW(client->load("something else"), PluginError);
+  }
+}
+
+TEST_F(RealPlugins, NameWhatTheyRefuse) {
+  for (const auto& client : clients_) {
+    expect_error(Errc::unavailable,
+                 {client->plugin().name(), "PJRT_Client_Compile", "custom op 'no' is unknown"},
+                 [&] { client->compile("no program"); });
+    const Executable sum = client->compile(kSum);
+    expect_error(Errc::invalid_argument,
+                 {client->plugin().name(), "PJRT_LoadedExecutable_Execute", "expected 3"},
+                 [&] { sum.launch({}, {}, client->devices()[0].handle); });
+  }
+}
+
+TEST_F(RealPlugins, DropAnUnknownFlagWithOneWarning) {
+  for (const auto& client : clients_) {
+    client->set_flag("xla_of_tomorrow", true);
+    client->compile(kSum);
+    client->compile(kSum);
+    EXPECT_EQ(client->flags(), CompileFlags{});
+    ASSERT_EQ(warnings_.size(), 1U);
+    EXPECT_NE(warnings_[0].find("xla_of_tomorrow"), std::string::npos) << warnings_[0];
+    warnings_.clear();
+  }
+}
+
+}  // namespace
+}  // namespace weft::pjrt::real_plugins_test
