@@ -44,20 +44,9 @@ LaunchedRun Executable::launch(std::span<void* const> arguments, std::span<const
   void* const* const argument_row = arguments.data();
   void** const output_row = outputs.data();
   void* done = nullptr;
-  Block<ExecuteArgs> execute;
-  execute->loaded = loaded_;
-  execute->options = options.get();
-  execute->arguments = &argument_row;
-  execute->device_count = 1;
-  execute->argument_count = arguments.size();
-  execute->outputs = &output_row;
-  execute->done_events = &done;
-  execute->device = device;
-  client_->plugin().call(kExecute, execute);
-  LaunchedRun run{.outputs = {}, .done = Event(client_, done)};
-  run.outputs.reserve(outputs.size());
-  for (void* const output : outputs) run.outputs.emplace_back(client_, output);
-  return run;
+  execute(options.get(), {std::span(&argument_row, 1), arguments.size(), &output_row, &done},
+          device);
+  return run_of(outputs, done);
 }
 
 std::string Executable::serialize() const {
@@ -67,6 +56,42 @@ std::string Executable::serialize() const {
   std::string bytes(arguments->bytes, arguments->size);
   arguments->free(arguments->owner);
   return bytes;
+}
+
+std::vector<LaunchedRun> Executable::launch_replicas(
+    std::span<const std::vector<void*>> arguments) const {
+  std::vector<void* const*> argument_rows;
+  for (const std::vector<void*>& row : arguments) argument_rows.push_back(row.data());
+  std::vector<std::vector<void*>> outputs(arguments.size(), std::vector<void*>(num_outputs_));
+  std::vector<void**> output_rows;
+  for (std::vector<void*>& row : outputs) output_rows.push_back(row.data());
+  std::vector<void*> done(arguments.size());
+  Block<ExecuteOptions> options;
+  execute(options.get(), {argument_rows, arguments.front().size(), output_rows.data(), done.data()},
+          nullptr);
+  std::vector<LaunchedRun> runs;
+  for (std::size_t i = 0; i < done.size(); ++i) runs.push_back(run_of(outputs[i], done[i]));
+  return runs;
+}
+
+void Executable::execute(ExecuteOptions* options, const Rows& rows, void* device) const {
+  Block<ExecuteArgs> arguments;
+  arguments->loaded = loaded_;
+  arguments->options = options;
+  arguments->arguments = rows.arguments.data();
+  arguments->device_count = rows.arguments.size();
+  arguments->argument_count = rows.argument_count;
+  arguments->outputs = rows.outputs;
+  arguments->done_events = rows.done_events;
+  arguments->device = device;
+  client_->plugin().call(kExecute, arguments);
+}
+
+LaunchedRun Executable::run_of(std::span<void* const> outputs, void* done) const {
+  LaunchedRun run{.outputs = {}, .done = Event(client_, done)};
+  run.outputs.reserve(outputs.size());
+  for (void* const output : outputs) run.outputs.emplace_back(client_, output);
+  return run;
 }
 
 }  // namespace weft::pjrt

@@ -10,6 +10,8 @@
 
 namespace weft::pjrt {
 
+struct ExecuteOptions;
+
 /// A run that has been launched on one device.
 struct LaunchedRun {
   std::vector<Buffer> outputs;
@@ -35,9 +37,22 @@ class Executable {
                      void* device = nullptr) const;
   /// Returns the bytes from which Client::load() makes it again.
   std::string serialize() const;
+  /// Launches a program of several replicas on the devices for which it was compiled, in one call,
+  /// because the replicas meet. Row i of `arguments` is for replica i, and so is result i. No
+  /// argument is kept.
+  std::vector<LaunchedRun> launch_replicas(std::span<const std::vector<void*>> arguments) const;
 
  private:
   explicit Executable(std::shared_ptr<const Client> client);
+  /// The rows of a launch, with one entry for each device.
+  struct Rows {
+    std::span<void* const* const> arguments;
+    std::size_t argument_count;
+    void** const* outputs;
+    void** done_events;
+  };
+  void execute(ExecuteOptions* options, const Rows& rows, void* device) const;
+  LaunchedRun run_of(std::span<void* const> outputs, void* done) const;
 
   std::shared_ptr<const Client> client_;
   void* loaded_ = nullptr;

@@ -172,8 +172,16 @@ std::string HloWriter::combiner(std::string_view kind, std::string_view element)
 }
 
 HloValue HloWriter::compare(std::string_view direction, const Pair& x) {
+  // The type can be left out, but then old versions of XLA compare constants as unsigned.
+  const char first = x.a.type.element[0];
+  const bool is_signed = first == 'i' && x.a.type.element != "i1";
+  const std::string_view type = x.a.type.is_floating() ? "FLOAT"
+                                : is_signed            ? "SIGNED"
+                                                       : "UNSIGNED";
   return op("compare", {x.a, x.b}, x.a.type.with("i1"),
-            fmt::format("comparison_direction = #stablehlo<comparison_direction {}>", direction));
+            fmt::format("compare_type = #stablehlo<comparison_type {}>, comparison_direction = "
+                        "#stablehlo<comparison_direction {}>",
+                        type, direction));
 }
 
 HloValue HloWriter::splat(const HloType& type, double value) {

@@ -9,16 +9,16 @@ module @weft_a_loop {
     }, {
     ^bb0(%8: tensor<i32>, %9: tensor<4xf32>, %10: tensor<i32>, %11: tensor<2xi32>, %12: tensor<i1>):
       %13 = "stablehlo.constant"() {value = dense<3> : tensor<i32>} : () -> tensor<i32>
-      %14 = "stablehlo.compare"(%8, %13) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %14 = "stablehlo.compare"(%8, %13) {compare_type = #stablehlo<comparison_type SIGNED>, comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
       %47:4 = "stablehlo.if"(%14) ({
         %15:2 = "stablehlo.custom_call"(%9, %10) {api_version = 4 : i32, backend_config = {collective = 0 : i64}, call_target_name = "weft.collective", has_side_effect = true} : (tensor<4xf32>, tensor<i32>) -> (tensor<4xf32>, tensor<i32>)
         %16 = "stablehlo.constant"() {value = dense<0> : tensor<4xi32>} : () -> tensor<4xi32>
-        %17 = "stablehlo.compare"(%arg1, %16) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+        %17 = "stablehlo.compare"(%arg1, %16) {compare_type = #stablehlo<comparison_type SIGNED>, comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
         %18 = "stablehlo.constant"() {value = dense<6> : tensor<4xi32>} : () -> tensor<4xi32>
-        %19 = "stablehlo.compare"(%arg1, %18) {comparison_direction = #stablehlo<comparison_direction GE>} : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+        %19 = "stablehlo.compare"(%arg1, %18) {compare_type = #stablehlo<comparison_type SIGNED>, comparison_direction = #stablehlo<comparison_direction GE>} : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
         %20 = "stablehlo.or"(%17, %19) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
         %21 = "stablehlo.constant"() {value = dense<-100> : tensor<4xi32>} : () -> tensor<4xi32>
-        %22 = "stablehlo.compare"(%arg1, %21) {comparison_direction = #stablehlo<comparison_direction NE>} : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+        %22 = "stablehlo.compare"(%arg1, %21) {compare_type = #stablehlo<comparison_type SIGNED>, comparison_direction = #stablehlo<comparison_direction NE>} : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
         %23 = "stablehlo.and"(%20, %22) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
         %24 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<4xi32>
         %25 = "stablehlo.constant"() {value = dense<4> : tensor<4xi32>} : () -> tensor<4xi32>
@@ -32,14 +32,14 @@ module @weft_a_loop {
         %32 = "stablehlo.dynamic_slice"(%arg1, %31) {slice_sizes = array<i64: 1>} : (tensor<4xi32>, tensor<i32>) -> tensor<1xi32>
         %33 = "stablehlo.reshape"(%32) : (tensor<1xi32>) -> tensor<i32>
         %34 = "stablehlo.constant"() {value = dense<4> : tensor<i32>} : () -> tensor<i32>
-        %35 = "stablehlo.compare"(%31, %34) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %35 = "stablehlo.compare"(%31, %34) {compare_type = #stablehlo<comparison_type SIGNED>, comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
         %36 = "stablehlo.constant"() {value = dense<6> : tensor<1xi32>} : () -> tensor<1xi32>
         %37 = "stablehlo.reshape"(%33) : (tensor<i32>) -> tensor<1xi32>
         %38 = "stablehlo.concatenate"(%36, %37) {dimension = 0 : i64} : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
         %39 = "stablehlo.slice"(%11) {start_indices = array<i64: 0>, limit_indices = array<i64: 1>, strides = array<i64: 1>} : (tensor<2xi32>) -> tensor<1xi32>
         %40 = "stablehlo.reshape"(%39) : (tensor<1xi32>) -> tensor<i32>
         %41 = "stablehlo.constant"() {value = dense<0> : tensor<i32>} : () -> tensor<i32>
-        %42 = "stablehlo.compare"(%40, %41) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %42 = "stablehlo.compare"(%40, %41) {compare_type = #stablehlo<comparison_type SIGNED>, comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
         %43 = "stablehlo.and"(%42, %35) : (tensor<i1>, tensor<i1>) -> tensor<i1>
         %44 = "stablehlo.select"(%43, %38, %11) : (tensor<i1>, tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
         %45 = "stablehlo.constant"() {value = dense<1> : tensor<i32>} : () -> tensor<i32>

@@ -4,7 +4,7 @@ module @weft_mlp {
     %1 = "stablehlo.dot_general"(%arg0, %arg2) {dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
     %2 = "stablehlo.add"(%1, %0) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     %3 = "stablehlo.constant"() {value = dense<0.0> : tensor<4x8xf32>} : () -> tensor<4x8xf32>
-    %4 = "stablehlo.compare"(%2, %3) {comparison_direction = #stablehlo<comparison_direction GT>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
+    %4 = "stablehlo.compare"(%2, %3) {compare_type = #stablehlo<comparison_type FLOAT>, comparison_direction = #stablehlo<comparison_direction GT>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
     %5 = "stablehlo.select"(%4, %2, %3) : (tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     %6 = "stablehlo.dot_general"(%5, %arg4) {dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
     %7 = "stablehlo.subtract"(%6, %arg1) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>

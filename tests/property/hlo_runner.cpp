@@ -1,0 +1,119 @@
+#include "tests/property/hlo_runner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "chips/pjrt/self_test.hpp"
+#include "spmd/program/element.hpp"
+#include "spmd/reference/shards.hpp"
+#include "tests/support/real_plugins.hpp"
+
+namespace weft::testing {
+namespace {
+
+constexpr std::int64_t kChipCount = 8;
+
+const pjrt::Plugin* newest_plugin() {
+  const char* asked = std::getenv("WEFT_TEST_PLUGIN");
+  const pjrt::Plugin* newest = nullptr;
+  for (const pjrt::PluginFile& file : real_plugins()) {
+    if (asked != nullptr && file.path.find(asked) == std::string::npos) continue;
+    const pjrt::Plugin& plugin = pjrt::Plugin::load(file.path);
+    if (newest == nullptr || plugin.minor() > newest->minor()) newest = &plugin;
+  }
+  return newest;
+}
+
+pjrt::ElementType element_type(DType dtype) {
+  using enum pjrt::ElementType;
+  static const std::map<DType, pjrt::ElementType> kTypes{
+      {DType::pred, pred}, {DType::i32, s32}, {DType::u32, u32}, {DType::i64, s64},
+      {DType::bf16, bf16}, {DType::f32, f32}, {DType::f64, f64}, {DType::f16, f16},
+      {DType::i8, s8},     {DType::u8, u8}};
+  return kTypes.at(dtype);
+}
+
+std::vector<std::byte> to_bytes(DType dtype, const Elements& elements) {
+  const auto size = static_cast<std::size_t>(byte_size(dtype));
+  std::vector<std::byte> bytes(elements.size() * size);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    store_element(dtype, elements[i], bytes.data() + i * size);
+  }
+  return bytes;
+}
+
+Elements to_elements(DType dtype, const std::vector<std::byte>& bytes) {
+  const auto size = static_cast<std::size_t>(byte_size(dtype));
+  Elements elements(bytes.size() / size);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    elements[i] = load_element(dtype, bytes.data() + i * size);
+  }
+  return elements;
+}
+
+}  // namespace
+
+HloRunner* HloRunner::get() {
+  static const std::unique_ptr<HloRunner> runner = []() -> std::unique_ptr<HloRunner> {
+    const pjrt::Plugin* plugin = newest_plugin();
+    if (plugin == nullptr) return nullptr;
+    const auto client =
+        pjrt::Client::make(*plugin, {{"cpu_device_count", kChipCount}}, [](const std::string&) {});
+    pjrt::test_plugin(*client);
+    client->set_flag("xla_allow_excess_precision", false);
+    return std::unique_ptr<HloRunner>(new HloRunner(client));
+  }();
+  return runner.get();
+}
+
+HloRunner::Results HloRunner::run(const Run& run) {
+  const StableHlo made =
+      to_stablehlo(run.program, run.mesh, "test", {.detects_anomaly = run.detects_anomaly});
+  std::vector<int> devices;
+  for (int chip = 0; chip < run.mesh.size(); ++chip) {
+    devices.push_back(client_->devices().at(static_cast<std::size_t>(chip)).id);
+  }
+  const pjrt::Executable executable = client_->compile(made.text, devices);
+  std::vector<pjrt::Buffer> buffers;
+  std::vector<std::vector<void*>> arguments(devices.size());
+  for (const StableHloArgument& argument : made.arguments) {
+    const ProgramInput& input = run.program.inputs[argument.number];
+    const ChipElements shards =
+        cut_shards(run.mesh, run.inputs[argument.number],
+                   {input.name, run.input_types[argument.number], argument.type, input.sharding});
+    for (std::size_t chip = 0; chip < devices.size(); ++chip) {
+      std::vector<std::byte> bytes = to_bytes(argument.type.dtype, shards[chip]);
+      bytes.reserve(1);  // an empty tensor has an address too
+      buffers.push_back(client_->from_host(chip, bytes.data(), element_type(argument.type.dtype),
+                                           argument.type.shape,
+                                           pjrt::HostMemory::only_during_call));
+      arguments[chip].push_back(buffers.back().handle());
+    }
+  }
+  std::vector<pjrt::LaunchedRun> runs = executable.launch_replicas(arguments);
+  for (pjrt::LaunchedRun& launched : runs) launched.done.await();
+  Results results;
+  for (std::size_t i = 0; i < made.results.size(); ++i) {
+    const StableHloResult& result = made.results[i];
+    ChipElements shards;
+    for (const pjrt::LaunchedRun& launched : runs) {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(result.type.bytes()));
+      launched.outputs.at(i).download(bytes);
+      shards.push_back(to_elements(result.type.dtype, bytes));
+    }
+    if (result.role == StableHloResult::Role::faults) {
+      for (const Elements& chip : shards) results.faults.emplace_back(chip.begin(), chip.end());
+      continue;
+    }
+    const ProgramOutput& output = run.program.outputs[result.number];
+    results.outputs.push_back(
+        join_shards(run.mesh, shards,
+                    {output.name, run.output_types[result.number], result.type, output.sharding}));
+  }
+  return results;
+}
+
+}  // namespace weft::testing

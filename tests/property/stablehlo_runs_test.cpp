@@ -1,0 +1,476 @@
+// Tests that StableHLO texts, run by a PJRT plug-in for CPUs, give the results of the reference
+// interpreter. WEFT_TEST_SEED=<seed> runs one random case again.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "spmd/ops/builder.hpp"
+#include "spmd/ops/verify.hpp"
+#include "spmd/plan/plan.hpp"
+#include "spmd/stablehlo/stablehlo_target.hpp"
+#include "spmd/text/text.hpp"
+#include "tests/property/hlo_runner.hpp"
+#include "tests/property/seeds.hpp"
+#include "tests/support/custom_ops.hpp"
+#include "tests/support/op_examples.hpp"
+#include "tests/support/random_program.hpp"
+#include "tests/support/real_plugins.hpp"
+
+namespace weft::stablehlo_runs_test {
+namespace {
+
+using testing::HloRunner;
+using testing::OpExample;
+using testing::Random;
+
+const Mesh kMesh({2, 2}, {"data", "model"});
+const Mesh kOneChip({1}, {"data"});
+
+std::vector<TensorType> input_types(const Program& program) {
+  std::vector<TensorType> types;
+  for (const ProgramInput& input : program.inputs) types.push_back(program.type(input.value));
+  return types;
+}
+
+std::vector<TensorType> output_types(const Program& program) {
+  std::vector<TensorType> types;
+  for (const ProgramOutput& output : program.outputs) types.push_back(program.type(output.value));
+  return types;
+}
+
+/// Returns inputs whose values every dtype has. Floating values are from 0.25 to 2.25, so that
+/// every function is defined and smooth. Integers are from 1 to 3, and from 3 to 5 in the first
+/// operand, so that they can be indices and divisors.
+std::vector<Elements> inputs_of(std::span<const TensorType> types) {
+  Random random(7);
+  std::vector<Elements> inputs;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    Elements& elements = inputs.emplace_back();
+    for (std::int64_t e = 0; e < types[i].num_elements(); ++e) {
+      const auto number = static_cast<double>(random.below(128));
+      const double whole = std::fmod(number, 3) + (i == 0 ? 3 : 1);
+      const bool is_pred = types[i].dtype == DType::pred;
+      elements.push_back(is_floating(types[i].dtype) ? 0.25 + number / 64
+                         : is_pred                   ? std::fmod(number, 2)
+                                                     : whole);
+    }
+  }
+  return inputs;
+}
+
+double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::bf16: return 0.04;
+    case DType::f16: return 0.005;
+    case DType::f32: return 2e-5;
+    case DType::f64: return 1e-12;
+    default: return 0;
+  }
+}
+double tolerance_of(const Program& program) {
+  double widest = 0;
+  for (const TensorType& type : program.value_types) {
+    widest = std::max(widest, tolerance(type.dtype));
+  }
+  return widest;
+}
+
+/// Compares with a tolerance relative to the largest finite expected element, or 1 if all are
+/// smaller. Integers and preds must be equal.
+void expect_near(const TensorType& type, const Elements& expected, const Elements& actual,
+                 double tolerance) {
+  ASSERT_EQ(expected.size(), actual.size());
+  double scale = 1;
+  for (const double element : expected) {
+    if (std::isfinite(element)) scale = std::max(scale, std::abs(element));
+  }
+  if (!is_floating(type.dtype)) tolerance = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (std::isfinite(expected[i])) {
+      ASSERT_NEAR(expected[i], actual[i], tolerance * scale) << "element " << i;
+    } else if (std::isnan(expected[i])) {
+      ASSERT_TRUE(std::isnan(actual[i])) << "element " << i << " is " << actual[i];
+    } else {
+      ASSERT_EQ(expected[i], actual[i]) << "element " << i;
+    }
+  }
+}
+
+/// Returns whether all cases are to be tested, and not only some of each kind.
+bool tests_all() {
+  const char* times = std::getenv("WEFT_TEST_TIMES");
+  return times != nullptr && std::stod(times) > 1;
+}
+
+class Ops : public ::testing::TestWithParam<OpExample> {
+ protected:
+  static void SetUpTestSuite() { testing::custom_target(testing::CustomKind::affine, 2); }
+  void SetUp() override {
+    runner_ = HloRunner::get();
+    if (runner_ == nullptr) GTEST_SKIP() << testing::kNoRealPlugins;
+  }
+
+  const OpExample& example() const { return GetParam(); }
+  bool is_of_chips() const { return !example().cut_input.empty(); }
+  bool is_of_shard_map() const {
+    const OpKind kind = example().kind;
+    return kind == OpKind::enter || kind == OpKind::leave || kind == OpKind::vary;
+  }
+
+  void expect_partitioned(const Program& program) const {
+    SCOPED_TRACE(to_text(program, kMesh));
+    const std::vector<Elements> given = inputs_of(input_types(program));
+    const Plan plan = compile(program, kMesh, kStableHloTarget);
+    const auto expected = interpret(program, kMesh, given);
+    const auto actual =
+        runner_->run({plan.program, kMesh, plan.input_types, plan.output_types, given}).outputs;
+    expect_near(plan.output_types[0], expected.at(0), actual.at(0), tolerance_of(program));
+  }
+
+  HloRunner* runner_ = nullptr;
+};
+
+TEST_P(Ops, ComputeWhatTheInterpreterComputes) {
+  if (is_of_chips() || is_of_shard_map() || example().kind == OpKind::custom_call) {
+    GTEST_SKIP() << "it stands in no program of one chip, or needs a function";
+  }
+  int dtypes = 0;
+  std::vector<std::string_view> tested{"f32", "bf16", "i32", "pred"};
+  if (tests_all()) tested = {"pred", "i32", "u32", "i64", "bf16", "f32", "f64", "f16", "i8", "u8"};
+  for (const std::string_view dtype : tested) {
+    SCOPED_TRACE(dtype);
+    Program program;
+    try {
+      program = parse_program(testing::text_of(example(), dtype), kOneChip);
+      verify(program, kOneChip);
+    } catch (const Error&) {
+      continue;  // the op or its body doesn't allow this dtype
+    }
+    ++dtypes;
+    const std::vector<TensorType> inputs = input_types(program);
+    const std::vector<TensorType> outputs = output_types(program);
+    const std::vector<Elements> given = inputs_of(inputs);
+    const Elements expected = interpret(program, given).at(0);
+    try {
+      const Elements actual =
+          runner_->run({program, kOneChip, inputs, outputs, given}).outputs.at(0);
+      expect_near(outputs[0], expected, actual, tolerance_of(program));
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what() << "\n" << to_stablehlo(program, kOneChip, "test").text;
+    }
+  }
+  EXPECT_GE(dtypes, 1);
+}
+
+TEST_P(Ops, AreTheSameWhenTheyArePartitioned) {
+  if (example().kind == OpKind::custom_call) GTEST_SKIP() << "it needs a function";
+  if (is_of_chips()) {
+    const Program program = parse_program(testing::text_of(example()), kMesh);
+    std::vector<TensorType> inputs = input_types(program);
+    std::vector<TensorType> outputs = output_types(program);
+    const auto widen = [](TensorType& type, const Sharding& sharding) {
+      for (int dim = 0; dim < type.shape.size(); ++dim) {
+        type.shape[dim] *= kMesh.count(sharding.dims[static_cast<std::size_t>(dim)]);
+      }
+    };
+    widen(inputs[0], program.inputs[0].sharding);
+    widen(outputs[0], program.outputs[0].sharding);
+    const std::vector<Elements> given = inputs_of(inputs);
+    const auto expected = simulate(program, kMesh, inputs, outputs, given);
+    const auto actual = runner_->run({program, kMesh, inputs, outputs, given}).outputs;
+    return expect_near(outputs[0], expected.at(0), actual.at(0), 2e-6);
+  }
+  const Program open = parse_program(testing::text_of(example()), kMesh);
+  verify(open, kMesh);
+  if (open.inputs.empty()) return expect_partitioned(open);
+  for (std::size_t cut = 0; cut < (tests_all() ? open.inputs.size() : 1); ++cut) {
+    const int num_dims = open.type(open.inputs[cut].value).shape.size();
+    for (int dim = 0; dim < (tests_all() ? num_dims : std::min(num_dims, 1)); ++dim) {
+      Program marked = open;
+      Sharding& sharding = marked.inputs[cut].sharding;
+      sharding = Sharding::closed();
+      sharding.dims[static_cast<std::size_t>(dim)] = kMesh.axis_atoms(0);
+      expect_partitioned(marked);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+std::string name_of(const OpExample& example) {
+  return fmt::format("{}{}{}", to_string(example.kind), example.variant.empty() ? "" : "_",
+                     example.variant);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Ops, ::testing::ValuesIn(testing::op_examples()),
+                         [](const auto& tested) { return name_of(tested.param); });
+
+/// Runs the text of a program, written for the mesh, and the interpreter.
+void expect_same(std::string_view text, const Mesh& mesh, const std::vector<Elements>& inputs,
+                 double tolerance = 2e-5) {
+  HloRunner* runner = HloRunner::get();
+  if (runner == nullptr) GTEST_SKIP() << testing::kNoRealPlugins;
+  SCOPED_TRACE(text);
+  const Program program = parse_program(text, mesh);
+  verify(program, mesh);
+  const Plan plan = compile(program, mesh, kStableHloTarget);
+  const auto expected = interpret(program, mesh, inputs);
+  const auto actual =
+      runner->run({plan.program, mesh, plan.input_types, plan.output_types, inputs}).outputs;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(expected[i].size(), actual[i].size());
+    for (std::size_t e = 0; e < expected[i].size(); ++e) {
+      SCOPED_TRACE(fmt::format("element {}", e));  // each has a tolerance of its own
+      expect_near(plan.output_types[i], {expected[i][e]}, {actual[i][e]}, tolerance);
+    }
+  }
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+const Elements kSpecial{kNaN, kInfinity, -kInfinity, 0, -0.0, 0.5, -0.5, 1, -1, 2.5, -2.5, 12};
+
+/// Runs ops on one or two inputs of a type. Each op is "NAME {ATTRIBUTES} : TYPE", without operands.
+void expect_same_values(const std::vector<std::string>& ops, std::string_view type,
+                        const std::vector<Elements>& inputs) {
+  const bool is_pair = inputs.size() == 2;
+  std::string text = fmt::format("program(%0: {} data \"a\" [{{}}]", type);
+  if (is_pair) text += fmt::format(", %1: {} data \"b\" [{{}}]", type);
+  text += ") {\n";
+  std::string outputs;
+  std::size_t value = inputs.size();
+  for (const std::string& op : ops) {
+    const std::size_t name_end = op.find(' ');
+    text += fmt::format("  %{} = {} {}{}\n", value, op.substr(0, name_end),
+                        is_pair ? "%0, %1" : "%0", op.substr(name_end));
+    outputs += fmt::format("{}%{} \"y\" [{{}}]", outputs.empty() ? "" : ",\n", value++);
+  }
+  expect_same(text + "return " + outputs + "\n}", kOneChip, inputs);
+}
+
+TEST(StableHloValues, OfFunctionsAreThoseOfTheInterpreter) {
+  std::vector<std::string> ops;
+  for (const char* name :
+       {"negate", "sign", "abs", "exponential", "log", "tanh", "logistic", "sqrt", "rsqrt", "sine",
+        "cosine", "softplus", "floor", "ceil", "round_nearest_even", "log_plus_one",
+        "exponential_minus_one", "erf", "tan"}) {
+    ops.push_back(fmt::format("{} : f32[12]", name));
+  }
+  ops.emplace_back("is_finite : pred[12]");
+  ops.emplace_back("argsort {descending = 0} : i32[12]");
+  ops.emplace_back("argsort {descending = 1} : i32[12]");
+  expect_same_values(ops, "f32[12]", {kSpecial});
+}
+
+TEST(StableHloValues, OfPairsAreThoseOfTheInterpreter) {
+  Elements a;
+  Elements b;
+  for (const double x : kSpecial) {
+    for (const double y : kSpecial) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  std::vector<std::string> ops;
+  for (const char* name : {"add", "subtract", "multiply", "divide", "maximum", "minimum", "power",
+                           "remainder", "atan2"}) {
+    ops.push_back(fmt::format("{} : f32[144]", name));
+  }
+  for (const char* direction : {"eq", "ne", "lt", "le", "gt", "ge"}) {
+    ops.push_back(fmt::format("compare {{direction = {}}} : pred[144]", direction));
+  }
+  expect_same_values(ops, "f32[144]", {a, b});
+}
+
+TEST(StableHloValues, OfIntegersAreThoseOfTheInterpreter) {
+  for (const char* dtype : {"i32", "i64", "i8"}) {
+    std::vector<std::string> ops;
+    for (const char* name : {"divide", "remainder", "maximum", "minimum", "add", "multiply"}) {
+      ops.push_back(fmt::format("{} : {}[8]", name, dtype));
+    }
+    expect_same_values(ops, fmt::format("{}[8]", dtype),
+                       {{7, -7, 7, -7, 0, 100, -100, 3}, {2, 2, -2, 0, 0, 3, 7, -1}});
+  }
+}
+
+TEST(StableHloValues, OfConversionsAreThoseOfTheInterpreter) {
+  constexpr std::string_view kDTypes[] = {"pred", "i32", "u32", "i64", "bf16",
+                                          "f32",  "f64", "f16", "i8",  "u8"};
+  const auto given_to = [](std::string_view from) -> Elements {
+    if (from == "pred") return {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+    if (from == "i32" || from == "i64") {
+      return {0, 1, -1, 127, 128, 255, 256, -128, -129, 32768, -32768, 16384};
+    }
+    if (!is_floating(parse_dtype(from))) return {0, 1, 2, 3, 100, 126, 127, 0, 1, 2, 3, 4};
+    return {kNaN, kInfinity, -kInfinity, 0.5, -0.5, 300, -300, 1.75, -1.75, 127, 128, 5};
+  };
+  for (const std::string_view from : kDTypes) {
+    std::vector<std::string> ops;
+    for (const std::string_view to : kDTypes) ops.push_back(fmt::format("convert : {}[12]", to));
+    expect_same_values(ops, fmt::format("{}[12]", from), {given_to(from)});
+  }
+}
+
+/// The zeros of one side hide what isn't finite on the other.
+TEST(StableHloValues, OfSkippedZerosAreThoseOfTheInterpreter) {
+  const Elements zeros{0, 1, 2, 0, 0, 3, 1, 0, 0};
+  const Elements others{kNaN, kInfinity, 1, 2, -kInfinity, 3, 4, 5, kNaN};
+  for (const int side : {0, 1}) {
+    expect_same(fmt::format("program(%0: f32[3,3] data \"a\" [{{}}, {{}}], "
+                            "%1: f32[3,3] data \"b\" [{{}}, {{}}]) {{\n"
+                            "  %2 = dot_general %0, %1 {{contracting = [1] x [0], skip_zeros = "
+                            "[{}]}} : f32[3,3]\n  return %2 \"y\" [{{}}, {{}}]\n}}",
+                            side),
+                kOneChip, side == 0 ? std::vector{zeros, others} : std::vector{others, zeros});
+  }
+}
+
+/// Windows with padding and dilations, on values with equal maxima and a NaN.
+TEST(StableHloValues, OfSelectedElementsAreThoseOfTheInterpreter) {
+  struct Windows {
+    std::string_view attributes;
+    int count;
+  };
+  constexpr Windows kWindows[] = {
+      {"size = [3], stride = [2], low = [1], high = [1], base_dilation = [1], dilation = [1]", 5},
+      {"size = [2], stride = [2], low = [-1], high = [1], base_dilation = [1], dilation = [1]", 4},
+      {"size = [2], stride = [2], low = [0], high = [1], base_dilation = [1], dilation = [2]", 4},
+      {"size = [3], stride = [4], low = [1], high = [1], base_dilation = [2], dilation = [1]", 5}};
+  for (const char* kind : {"max", "min"}) {
+    for (const auto& [attributes, count] : kWindows) {
+      expect_same(fmt::format("program(%0: f32[9] data \"x\" [{{}}]) {{\n"
+                              "  %1 = reduce_window %0 {{kind = {0}, {1}}} : f32[{2}]\n"
+                              "  %2 = iota {{dim = 0}} : f32[{2}]\n"
+                              "  %3 = select_and_scatter %0, %2 {{kind = {0}, {1}}} : f32[9]\n"
+                              "  return %1 \"y\" [{{}}],\n    %3 \"z\" [{{}}]\n}}",
+                              kind, attributes, count),
+                  kOneChip, {{2, 2, -1, kNaN, 3, 3, 1, 5, 5}});
+    }
+  }
+}
+
+/// With the first mesh every chip has whole blocks of words, with the second it doesn't.
+TEST(StableHloValues, OfRandomWordsAreThoseOfTheInterpreter) {
+  const std::vector<Elements> state{{3735928559, 305419896, 7, 4294967295}};
+  for (const char* cut : {"{\"data\"}, {}", "{}, {\"model\"}", "{\"model\"}, {\"data\"}"}) {
+    for (const char* shape : {"4,10", "2,6", "6,2"}) {
+      expect_same(fmt::format("program(%0: u32[4] data \"s\" [{{}}]) {{\n"
+                              "  %1 = rng_bit_generator %0 {{atoms = [{{}}, {{}}]}} : u32[{0}]\n"
+                              "  return %1 \"y\" [{1}]\n}}",
+                              shape, cut),
+                  kMesh, state);
+    }
+  }
+}
+
+/// The chips have parts of the queries, and see as many keys as in the whole.
+TEST(StableHloValues, OfCausalAttentionInPartsAreThoseOfTheInterpreter) {
+  Random random(3);
+  std::vector<Elements> inputs(3);
+  for (Elements& input : inputs) {
+    for (int i = 0; i < 2 * 8 * 4; ++i) input.push_back(static_cast<double>(random.below(64)) / 16);
+  }
+  expect_same(R"(program(%0: f32[1,2,8,4] data "q" [{}, {}, {"data"}, {}],
+        %1: f32[1,2,8,4] data "k" [{}, {}, {}, {}], %2: f32[1,2,8,4] data "v" [{}, {}, {}, {}]) {
+  %3 = attention %0, %1, %2 {causal = 1, scale = 0.5, atoms = {}} : f32[1,2,8,4]
+  return %3 "y" [{}, {}, {"data"}, {}]
+})",
+              kMesh, inputs);
+}
+
+/// Returns {op, what} of each chip.
+std::vector<std::vector<std::int32_t>> faults_of(const Program& program, const Elements& input,
+                                                 bool detects_anomaly) {
+  const std::vector<TensorType> inputs = input_types(program);
+  const std::vector<TensorType> outputs = output_types(program);
+  return HloRunner::get()
+      ->run({program, kOneChip, inputs, outputs, std::span(&input, 1), detects_anomaly})
+      .faults;
+}
+
+using Faults = std::vector<std::vector<std::int32_t>>;
+
+TEST(StableHloFaults, NameTheFirstIndexOutside) {
+  if (HloRunner::get() == nullptr) GTEST_SKIP() << testing::kNoRealPlugins;
+  const Program program = parse_program(R"(program(%0: i32[4] data "i" [{}]) {
+  %1 = check_index %0 {limit_ignored = [6, -100]} : i32[4]
+  %2 = loop {length = 3} : i32[]
+  %3 = carry %2, %1 : i32[4]
+  %4 = add %3, %1 : i32[4]
+  %5 = check_index %4 {limit_ignored = [6, 0]} : i32[4]
+  %6 = next %2, %3, %5 : i32[4]
+  return %6 "y" [{}]
+})",
+                                        kOneChip);
+  EXPECT_EQ(faults_of(program, {1, 0, 1, 1}, false), (Faults{{-1, 0}}));
+  EXPECT_EQ(faults_of(program, {0, 6, -100, 7}, false), (Faults{{0, 6}}));
+  EXPECT_EQ(faults_of(program, {0, 1, 0, 2}, false), (Faults{{4, 6}}));
+}
+
+TEST(StableHloFaults, NameTheFirstOpThatMakesANaN) {
+  if (HloRunner::get() == nullptr) GTEST_SKIP() << testing::kNoRealPlugins;
+  const Program program = parse_program(R"(program(%0: f32[2] data "x" [{}]) {
+  %1 = multiply %0, %0 : f32[2]
+  %2 = log %0 : f32[2]
+  %3 = add %1, %2 : f32[2]
+  return %3 "y" [{}]
+})",
+                                        kOneChip);
+  EXPECT_EQ(faults_of(program, {1, 2}, true), (Faults{{-1, 0}}));
+  EXPECT_EQ(faults_of(program, {1, -2}, true), (Faults{{1, 1}}));
+  EXPECT_EQ(faults_of(program, {0, 2}, true), (Faults{{1, 2}}));
+  EXPECT_EQ(faults_of(program, {1e30, 2}, true), (Faults{{0, 2}}));
+  EXPECT_EQ(faults_of(program, {kNaN, 2}, true), (Faults{{0, 3}}));
+}
+
+/// Succeeds if the text of the plan gives the program's results. A failure says where they differ.
+::testing::AssertionResult agrees(HloRunner& runner, const Program& program, const Mesh& mesh,
+                                  std::uint64_t seed) {
+  Random random(seed);
+  const std::vector<Elements> inputs = testing::small_integers(program, random);
+  const auto expected = interpret(program, mesh, inputs);
+  const auto text = [&](const Plan& plan) {
+    return fmt::format("{}on mesh {}\nplan\n{}\n{}", to_text(program, mesh), mesh.to_string(),
+                       to_text(plan.program, mesh), to_stablehlo(plan.program, mesh, "it").text);
+  };
+  const Plan plan = compile(program, mesh, kStableHloTarget);
+  try {
+    const auto actual =
+        runner.run({plan.program, mesh, plan.input_types, plan.output_types, inputs}).outputs;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto [is, should] = std::ranges::mismatch(actual[i], expected[i]);
+      if (is == actual[i].end()) continue;
+      return ::testing::AssertionFailure()
+             << "element " << is - actual[i].begin() << " of output " << i << " is " << *is
+             << " instead of " << *should << " in\n"
+             << text(plan);
+    }
+  } catch (const std::exception& error) {
+    return ::testing::AssertionFailure() << error.what() << " in\n" << text(plan);
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// On small integers every sum is exact in any order, so the results must be equal.
+TEST(RandomPrograms, GiveTheResultsOfTheInterpreter) {
+  HloRunner* runner = HloRunner::get();
+  if (runner == nullptr) GTEST_SKIP() << testing::kNoRealPlugins;
+  testing::custom_target(testing::CustomKind::affine, 2);
+  const std::vector<Mesh> meshes{Mesh({1}, {"a"}), Mesh({2}, {"a"}), Mesh({2, 2}, {"a", "b"}),
+                                 Mesh({6}, {"a"}), Mesh({2, 2, 2}, {"a", "b", "c"})};
+  for (const std::uint64_t seed : testing::seeds(40)) {
+    Random random(seed);
+    const Mesh& mesh = meshes[random.below(meshes.size())];
+    const Program program = seed % 3 == 0   ? testing::random_program(mesh, random)
+                            : seed % 3 == 1 ? testing::random_program_of_narrow(mesh, random)
+                                            : testing::random_program_of_shards(mesh, random);
+    if (std::ranges::count(program.op_kinds, OpKind::custom_call) > 0) continue;
+    ASSERT_TRUE(agrees(*runner, program, mesh, seed)) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace weft::stablehlo_runs_test
