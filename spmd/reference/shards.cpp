@@ -14,7 +14,7 @@ namespace {
 
 std::size_t to_index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-void check_shard(const Mesh& mesh, const ShardedTensor& tensor) {
+void check_shard(const Mesh& mesh, const CutTensor& tensor) {
   const auto& [name, global, local, sharding] = tensor;
   bool fits = global.dtype == local.dtype && global.shape.size() == local.shape.size();
   if (fits) {
@@ -38,7 +38,7 @@ Shape stored_shape(const Mesh& mesh, const Shape& local, const Sharding& shardin
 
 }  // namespace
 
-ChipElements cut_shards(const Mesh& mesh, const Elements& whole, const ShardedTensor& tensor) {
+ChipElements cut_shards(const Mesh& mesh, const Elements& whole, const CutTensor& tensor) {
   check_shard(mesh, tensor);
   const auto& [name, global, local_type, sharding] = tensor;
   const Shape& local = local_type.shape;
@@ -55,7 +55,7 @@ ChipElements cut_shards(const Mesh& mesh, const Elements& whole, const ShardedTe
   return shards;
 }
 
-Elements join_shards(const Mesh& mesh, const ChipElements& shards, const ShardedTensor& tensor) {
+Elements join_shards(const Mesh& mesh, const ChipElements& shards, const CutTensor& tensor) {
   check_shard(mesh, tensor);
   const auto& [name, global_type, local_type, sharding] = tensor;
   const Shape& global = global_type.shape;

@@ -12,7 +12,7 @@
 namespace weft {
 
 /// An input or output of a chip's program.
-struct ShardedTensor {
+struct CutTensor {
   std::string_view name;
   const TensorType& global;
   const TensorType& local;
@@ -21,10 +21,10 @@ struct ShardedTensor {
 
 /// Cuts a global tensor into shards. Fills padding with NaN, or 1 for integers, since no result may
 /// depend on it. Throws invalid_argument if the local type isn't that of a shard.
-ChipElements cut_shards(const Mesh& mesh, const Elements& whole, const ShardedTensor& tensor);
+ChipElements cut_shards(const Mesh& mesh, const Elements& whole, const CutTensor& tensor);
 
 /// Joins shards to the global tensor. WEFT_CHECK verifies that chips with the same part have equal
 /// elements. Throws as cut_shards().
-Elements join_shards(const Mesh& mesh, const ChipElements& shards, const ShardedTensor& tensor);
+Elements join_shards(const Mesh& mesh, const ChipElements& shards, const CutTensor& tensor);
 
 }  // namespace weft

@@ -57,8 +57,8 @@ struct HloOp {
 /// Appends the ops and returns the result.
 using Lowering = HloValue (*)(const HloOp& op);
 
-/// Each op has a Lowering. The file of the op's family defines it. An op without a Lowering causes a
-/// link error.
+/// Each op has a Lowering. The file of the op's family defines it. An op without a Lowering causes
+/// a link error.
 namespace lowerings {
 #define WEFT_LOWERING(name, number) extern const Lowering name;
 WEFT_OPS(WEFT_LOWERING)

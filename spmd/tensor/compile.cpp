@@ -106,6 +106,7 @@ struct CompiledFunction::Impl {
   std::source_location loc;
   std::uint64_t trace_id = 0;  // the trace whose runtime has the programs
   std::unordered_map<std::string, Traced> by_signature;
+  const Traced* last = nullptr;  // the entry of the last call that wasn't part of another function
 
   /// `is_own` is true for a run of the function, and false for a run of ops recorded before its
   /// call.
@@ -145,16 +146,36 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& args,
   if (impl_->trace_id != trace.id()) {
     impl_->trace_id = trace.id();
     impl_->by_signature.clear();
+    impl_->last = nullptr;
   }
   const std::string autocast =
       trace.modes().autocast ? std::string(to_string(*trace.modes().autocast)) : "";
   std::string key = signature(args, autocast + ";" + host_values);
   while (!impl_->by_signature[key].has_its_state()) key += "exchanged;";
   Traced& entry = impl_->by_signature[key];
+  impl_->last = &entry;
   std::vector<Tensor> results = entry.complete ? impl_->run_again(trace, args, entry)
                                                : impl_->trace_call(trace, args, entry, traced);
   if (impl_->options.ends_step) trace.end_step();
   return results;
+}
+
+const Program& CompiledFunction::last_program(const std::source_location& loc) const {
+  const bool is_of_loop = impl_->trace_id == Trace::current(loc).id();
+  if (!is_of_loop || impl_->last == nullptr) {
+    fail(Errc::invalid_argument,
+         "the function compiled at {} hasn't been called in this loop, so it has no program; call "
+         "it first, outside of DebugMode::eager (at {})",
+         file_line(impl_->loc), file_line(loc));
+  }
+  if (!impl_->last->complete) {
+    fail(Errc::invalid_argument,
+         "the function compiled at {} needed more than one program, because it reads a value while "
+         "it runs, as item() does; compile the parts before and after the read as two functions "
+         "(at {})",
+         file_line(impl_->loc), file_line(loc));
+  }
+  return impl_->last->program.program;
 }
 
 std::vector<Tensor> CompiledFunction::Impl::trace_call(

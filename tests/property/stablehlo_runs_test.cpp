@@ -233,7 +233,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 const Elements kSpecial{kNaN, kInfinity, -kInfinity, 0, -0.0, 0.5, -0.5, 1, -1, 2.5, -2.5, 12};
 
-/// Runs ops on one or two inputs of a type. Each op is "NAME {ATTRIBUTES} : TYPE", without operands.
+/// Runs ops on one or two inputs of a type. Each op is "NAME {ATTRIBUTES} : TYPE", without
+/// operands.
 void expect_same_values(const std::vector<std::string>& ops, std::string_view type,
                         const std::vector<Elements>& inputs) {
   const bool is_pair = inputs.size() == 2;

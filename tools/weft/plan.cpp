@@ -23,6 +23,7 @@
 #include "spmd/ops/fingerprint.hpp"
 #include "spmd/plan/plan.hpp"
 #include "spmd/plan/step_cost.hpp"
+#include "spmd/stablehlo/stablehlo.hpp"
 #include "tools/weft/plan/first_step.hpp"
 #include "tools/weft/plan/profile.hpp"
 #include "tools/weft/plan/tiers_text.hpp"
@@ -37,8 +38,15 @@ using Json = nlohmann::json;
 struct PlanArguments {
   LaunchOptions launch{};  ///< for a plan's file, the command is only its path
   bool json = false;
+  bool stablehlo = false;
   ProfileOptions profile{};
 };
+
+/// Prints the program of one chip for other compilers.
+void print_stablehlo(const Plan& plan) {
+  const std::string name = fingerprint(plan.program).to_string();
+  fmt::print("{}", to_stablehlo(plan.program, mesh_of(plan), name).text);
+}
 
 /// Returns the ops of a step, each kind once, in the order of their first occurrence. A wait shows
 /// the op for which it waits.
@@ -213,11 +221,13 @@ void print(const Plan& plan, const Mesh& mesh) {
   }
 }
 
-void show_file(const std::string& file, bool json) {
+void show_file(const std::string& file, const PlanArguments& options) {
   const Plan plan = decode_plan(read_file_bytes(file, kPlanBytesMax));
   const Mesh mesh = mesh_of(plan);
   verify(plan, mesh);
-  if (json) {
+  if (options.stablehlo) {
+    print_stablehlo(plan);
+  } else if (options.json) {
     fmt::print("{}", json_text(to_json(plan, mesh)));
   } else {
     print(plan, mesh);
@@ -237,6 +247,10 @@ int show_first_step(const PlanArguments& options) {
   int code = 0;
   const auto step = trace_first_step(options.launch, code);
   if (!step) return code;
+  if (options.stablehlo) {
+    print_stablehlo(step->plan);
+    return 0;
+  }
   const HostRoom room = look_at_host();
   fmt::print("{}", options.json ? to_json(*step, room) : to_text(*step, room));
   return contradictions(*step, room).empty() ? 0 : kRefused;
@@ -262,13 +276,16 @@ bool is_program(const std::string& word) {
 void take_options(PlanArguments& options) {
   const std::vector<std::string>& words = options.launch.command;
   for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i] != "--json") {
+    if (words[i] != "--json" && words[i] != "--stablehlo") {
       fail(Errc::invalid_argument,
-           "\"{}\" after {}, which isn't a program: expected a plan file and --json, or a "
-           "program that can be started",
+           "\"{}\" after {}, which isn't a program: expected a plan file and --json or "
+           "--stablehlo, or a program that can be started",
            words[i], words.front());
     }
-    options.json = true;
+    (words[i] == "--json" ? options.json : options.stablehlo) = true;
+  }
+  if (options.json && options.stablehlo) {
+    fail(Errc::invalid_argument, "--json and --stablehlo exclude each other; give one of them");
   }
 }
 
@@ -314,7 +331,12 @@ void add_plan(CLI::App& app, int& code) {
       "plan",
       "show the work of a program's first step, or of a dumped plan, on its mesh; or how long "
       "a job's plan takes");
-  command->add_flag("--json", options->json, "as JSON");
+  CLI::Option* json = command->add_flag("--json", options->json, "as JSON");
+  CLI::Option* stablehlo =
+      command
+          ->add_flag("--stablehlo", options->stablehlo,
+                     "only the program of one chip, as StableHLO text for other compilers")
+          ->excludes(json);
   add_job_options(*command, options->launch);
   command->positionals_at_end();
   CLI::Option* program =
@@ -322,12 +344,14 @@ void add_plan(CLI::App& app, int& code) {
           ->add_option("command", options->launch.command,
                        "a program and its arguments; or a plan file that WEFT_DUMP_TO has written")
           ->type_name("PROGRAM");
-  const CLI::Option* profile = add_profile_options(*command, options->profile)->excludes(program);
+  const CLI::Option* profile =
+      add_profile_options(*command, options->profile)->excludes(program)->excludes(stablehlo);
   command->footer(
       "Examples:\n"
       "  weft plan -n 4 --chips 4 -- ./train\n"
       "  weft plan --json -n 4 --mesh data=2,model=2 -- ./train | jq .chip_bytes\n"
       "  weft plan dump/plan-0.weftplan\n"
+      "  weft plan --stablehlo -n 1 --chips 4 -- ./train > step.mlir\n"
       "  weft plan --profile train --svg roofline.svg\n"
       "\n"
       "The program's workers start and trace the first step, but don't run it. The exit code "
@@ -347,7 +371,7 @@ void add_plan(CLI::App& app, int& code) {
       return;
     }
     take_options(*options);
-    show_file(options->launch.command.front(), options->json);
+    show_file(options->launch.command.front(), *options);
     code = 0;
   });
 }

@@ -45,6 +45,15 @@ TEST(PlanCommand, SaysTheSameAsJson) {
   testing::expect_golden("weft-plan.json", output_of({golden_file("plan-v2.bin"), "--json"}));
 }
 
+TEST(PlanCommand, WritesStableHlo) {
+  const std::string text = output_of({golden_file("plan-v2.bin"), "--stablehlo"});
+  testing::expect_golden("stablehlo/weft-plan.mlir", text);
+  EXPECT_EQ(text, output_of({"--stablehlo", golden_file("plan-v2.bin")}));
+  testing::expect_error(Errc::invalid_argument, {"--json", "--stablehlo", "exclude"}, [] {
+    output_of({golden_file("plan-v2.bin"), "--stablehlo", "--json"});
+  });
+}
+
 /// Writes a plan of data parallelism over 2 hosts of 2 x 2 chips to a file, and returns its path.
 std::string plan_of_hosts() {
   const Mesh mesh = HybridMesh{{2, 2}, {2, 1}, {"data", "model"}}.mesh();
