@@ -110,12 +110,12 @@ std::string return_text(const HloWriter::Values& results) {
 }  // namespace
 
 HloValue HloContext::of_position(std::span<const std::int64_t> by_position) {
-  const HloValue all = writer.integers(by_position);
   const auto is_first = [&](std::int64_t number) { return number == by_position[0]; };
   if (std::ranges::all_of(by_position, is_first)) {
-    return writer.reshape(writer.slice(all, {0}, {1}, {1}), {});
+    return writer.reshape(writer.integers(by_position.first(1)), {});
   }
   WEFT_CHECK(!position.name.empty());
+  const HloValue all = writer.integers(by_position);
   return writer.reshape(writer.op("dynamic_slice", {all, position}, all.type.with(HloDims{1}),
                                   "slice_sizes = array<i64: 1>"),
                         {});
