@@ -50,8 +50,10 @@ AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& tra
       [tell](kill_a, std::int32_t worker, bool dumps_stack) {
         tell(action::Kill{.worker = worker, .dumps_stack = dumps_stack});
       },
-      [tell](prepare_a, std::uint64_t generation, std::uint64_t step, std::uint64_t number) {
-        tell(action::Prepare{.generation = generation, .step = step, .number = number});
+      [tell](prepare_a, std::uint64_t generation, std::uint64_t step, std::uint64_t number,
+             std::uint64_t seed) {
+        tell(action::Prepare{
+            .generation = generation, .step = step, .number = number, .seed = seed});
       },
       [tell](abort_a, std::uint64_t generation, const std::string& why) {
         tell(agent_event::Abort{.generation = generation, .why = why});

@@ -20,15 +20,15 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/agent/agent_link.hpp"
+#include "actors/agent/host_news.hpp"
 #include "actors/host/checkpoint_place.hpp"
 #include "actors/host/host_run.hpp"
+#include "actors/host/left_for_rescue.hpp"
 #include "actors/process/log.hpp"
 #include "actors/process/signal_hub.hpp"
 #include "actors/process/wake_queue.hpp"
-#include "actors/protocol/whereabouts.hpp"
+#include "data/remote/storages.hpp"
 #include "inspect/hosts/host_list.hpp"
-#include "transport/blackbox/box_clock.hpp"
-#include "transport/state/commits.hpp"
 
 namespace weft {
 namespace {
@@ -112,6 +112,9 @@ class AgentRun {
     if (!welcome_.fits.empty()) std::ofstream(host_.place.folder() + "/fits") << welcome_.fits;
     start_all();
     while (!over()) turn();
+    if (!ended_well_ && leaves_) {
+      leave_for_rescue(host_, storage_.path(), is_trainer_dead_);
+    }
     return ended_well_ ? 0 : 1;
   }
 
@@ -121,10 +124,12 @@ class AgentRun {
   /// Finds out where this host stores checkpoints, and tells the trainer before any worker joins.
   void find_storage() {
     if (welcome_.storage == HostStorage::none) return;
-    link_->tell_folder(storage_.find(welcome_, [this] {
+    const HostFolder found = storage_.find(welcome_, [this] {
       tell_news();  // so that the trainer doesn't take this host for silent
       std::this_thread::sleep_for(kMarkInterval);
-    }));
+    });
+    has_copies_ = !found.is_shared && !is_remote(found.path);
+    link_->tell_folder(found);
   }
 
   void start_all() {
@@ -249,6 +254,9 @@ class AgentRun {
     } catch (const Error& error) {
       const bool may_come = error.code() == Errc::io || error.code() == Errc::timeout;
       if (may_come && Clock::now() < return_by_) return;
+      // Otherwise the job goes on without this host, or is over.
+      is_trainer_dead_ = may_come || error.code() == Errc::unavailable;
+      leaves_ = is_trainer_dead_;
       logger("weft.trainer")->error("this host can't take part again: {}", error.what());
       return give_up();
     }
@@ -267,10 +275,19 @@ class AgentRun {
   void prepare(const action::Prepare& prepare) {
     if (prepare.generation > 1 || prepare.step > 0 || is_aborted_)
       host_.link.begin_generation(prepare.step);
+    if (!std::exchange(has_card_, true)) write_card(prepare);
     generation_ = prepare.generation;
     is_aborted_ = false;
     host_.times.tell();
     link_->prepared(prepare.number);
+  }
+
+  /// Writes the facts that `weft rescue` needs about this host's memory.
+  void write_card(const action::Prepare& prepare) const {
+    Assignment assignment = welcome_.assignment;
+    assignment.seed = prepare.seed;
+    assignment.checkpoint.path = storage_.path();
+    write_run_card_of_host(host_, assignment, prepare.step, has_copies_);
   }
 
   /// The workers end by themselves, since the trainer has told them too.
@@ -290,10 +307,11 @@ class AgentRun {
     if (signal == SIGTERM && first_term_ && now - *first_term_ < kSameRequest) return;
     logger("weft.trainer")->warn("{}", why);
     if (std::exchange(is_interrupted_, true)) {
-      ended_well_ = false;
-      end();
+      leaves_ = false;
+      give_up();
       host_.processes.kill_all();
     } else if (signal == SIGHUP && spec_.recovery.recovers()) {
+      leaves_ = false;
       cut_off("the program that started this host is gone");
       give_up();
     } else if (signal == SIGTERM) {
@@ -308,29 +326,7 @@ class AgentRun {
 
   void tell_news() {
     next_news_ = Clock::now() + kNewsInterval;
-    HostNews news{.host = spec_.place.index,
-                  .generation = generation_,
-                  .committed = host_.link.common_step(),
-                  .now_ns = clock_ns(CLOCK_BOOTTIME)};
-    for (int i = 0; i < spec_.workers_per_host(); ++i) {
-      const int worker = spec_.first_worker() + i;
-      add_row(news, 1 + worker);
-      for (int c = 0; c < spec_.chips_per_worker; ++c) {
-        add_row(news, 1 + spec_.num_workers + worker * spec_.chips_per_worker + c);
-      }
-      const int pid = host_.board.read(1 + worker).pid;
-      if (pid <= 0) continue;
-      news.processes.push_back(
-          {.worker = worker, .core_time = core_time(pid), .doing = describe_process(pid)});
-    }
-    link_->tell(news);
-  }
-
-  void add_row(HostNews& news, int number) const {
-    std::string bytes = host_.board.bytes_of_row(number);
-    if (bytes.empty()) return;
-    news.row_numbers.push_back(number);
-    news.rows.push_back(std::move(bytes));
+    link_->tell(news_of(host_, generation_));
   }
 
   const AgentJob& job_;
@@ -346,6 +342,10 @@ class AgentRun {
   bool is_aborted_ = false;       ///< since then the agent was cut off
   bool has_ended_ = false;
   bool ended_well_ = false;
+  bool has_copies_ = false;       ///< this host doesn't share host 0's folder of checkpoints
+  bool has_card_ = false;         ///< the run card has been written
+  bool is_trainer_dead_ = false;  ///< as far as this host can know
+  bool leaves_ = true;            ///< the memory of a failed job may be left for a rescue
   Clock::time_point next_news_ = Clock::now();  ///< or the next try to join again
   Clock::time_point heard_ = Clock::now();      ///< when the trainer told something
   Clock::time_point last_turn_ = Clock::now();

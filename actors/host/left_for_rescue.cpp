@@ -30,25 +30,45 @@ void note_continuation(const std::string& job, const std::vector<ResumePoint>& r
   }
 }
 
-}  // namespace
-
-void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
-                    const std::vector<ResumePoint>& resumes, int fit_number) {
-  note_continuation(place.id(), resumes, fit_number);
-  if (!spec.is_rescuable()) return;
-  const std::vector<std::byte> bytes =
-      encode_run_card({.mesh = *spec.mesh,
-                       .num_workers = spec.num_joins(),
-                       .seed = assignment.seed,
-                       .begin_step = resumes.empty() ? 0 : resumes.front().step,
-                       .checkpoints = assignment.checkpoint.path,
-                       .keep_for_rescue_s = std::max(spec.keep_for_rescue_s, launcher_keeps_s()),
-                       .fit_number = fit_number});
-  const std::string path = place.run_card_path();
+void write_card(const HostRun& host, const RunCard& card) {
+  const std::vector<std::byte> bytes = encode_run_card(card);
+  const std::string path = host.place.run_card_path();
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));
   if (!file.flush()) fail(Errc::io, "can't write the run card {}", path);
+}
+
+RunCard card_of(const HostRun& host, const Assignment& assignment, std::uint64_t begin_step,
+                bool has_copies) {
+  const JobSpec& spec = host.spec;
+  return {.mesh = *spec.mesh,
+          .num_workers = spec.num_joins(),
+          .seed = assignment.seed,
+          .begin_step = begin_step,
+          .checkpoints = assignment.checkpoint.path,
+          .keep_for_rescue_s = std::max(spec.keep_for_rescue_s, launcher_keeps_s()),
+          .job = spec.place.count > 1 ? host.place.job().id : "",
+          .host = spec.place.index,
+          .num_hosts = spec.place.count,
+          .has_copies = has_copies};
+}
+
+}  // namespace
+
+void write_run_card(const HostRun& host, const Assignment& assignment,
+                    const std::vector<ResumePoint>& resumes, int fit_number, bool has_copies) {
+  note_continuation(host.place.id(), resumes, fit_number);
+  if (!host.spec.is_rescuable()) return;
+  RunCard card = card_of(host, assignment, resumes.empty() ? 0 : resumes.front().step, has_copies);
+  card.fit_number = fit_number;
+  write_card(host, card);
+}
+
+void write_run_card_of_host(const HostRun& host, const Assignment& assignment,
+                            std::uint64_t begin_step, bool has_copies) {
+  if (!host.spec.is_rescuable()) return;
+  write_card(host, card_of(host, assignment, begin_step, has_copies));
 }
 
 namespace {
@@ -66,16 +86,17 @@ std::uint64_t last_saved(const std::string& folder) {
 
 }  // namespace
 
-void leave_for_rescue(JobPlace& place, const JobSpec& spec, const Assignment& assignment,
-                      const JobMemory& memory) {
-  if (!spec.is_rescuable() || spec.keep_for_rescue_s == 0) return;
-  const std::string& folder = assignment.checkpoint.path;
-  const std::uint64_t step = common_step(memory);
+void leave_for_rescue(HostRun& host, const std::string& folder, bool is_trainer_dead) {
+  const JobSpec& spec = host.spec;
+  if (!spec.is_rescuable() || (spec.keep_for_rescue_s == 0 && !is_trainer_dead)) return;
+  const std::uint64_t step = common_step(host.memory);
   if (step <= last_saved(folder)) return;
-  place.leave();
+  host.place.leave();
   logger("weft.trainer")
-      ->warn("the state of step {} stays in memory for {} s: `weft rescue {}` saves it to {}", step,
-             spec.keep_for_rescue_s, place.id(), folder);
+      ->warn("the state of step {} stays in memory {}: `weft rescue {}` saves it to {}", step,
+             spec.keep_for_rescue_s > 0 ? fmt::format("for {} s", spec.keep_for_rescue_s)
+                                        : std::string("until your next job on this machine"),
+             host.place.job().id, folder);
 }
 
 }  // namespace weft

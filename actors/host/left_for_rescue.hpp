@@ -2,13 +2,12 @@
 /// Leaves behind the files that `weft rescue` needs (transport/resume/rescue.hpp).
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "actors/host/job_place.hpp"
+#include "actors/host/host_run.hpp"
 #include "actors/protocol/protocol.hpp"
-#include "actors/trainer/job_spec.hpp"
 #include "actors/trainer/trainer_link.hpp"
-#include "transport/job/job_memory.hpp"
 
 namespace weft {
 
@@ -16,14 +15,18 @@ namespace weft {
 /// job continues a rescued one, also writes its id to the note that the rescued job left for `weft
 /// inspect why`. That is the case if a launcher has started the program again and this is the
 /// program's `fit_number`-th fit(), or if the first of `resumes` is a checkpoint of `weft rescue`.
-/// Throws io.
-void write_run_card(const JobPlace& place, const JobSpec& spec, const Assignment& assignment,
-                    const std::vector<ResumePoint>& resumes, int fit_number);
+/// With `has_copies`, each host stores its own copies of checkpoints. Throws io.
+void write_run_card(const HostRun& host, const Assignment& assignment,
+                    const std::vector<ResumePoint>& resumes, int fit_number, bool has_copies);
+/// Writes the run card of another host's part of a job, which begins at `begin_step`. Throws io.
+void write_run_card_of_host(const HostRun& host, const Assignment& assignment,
+                            std::uint64_t begin_step, bool has_copies);
 
 /// Keeps the memory of a job that failed, if the job asks for that (RunConfig::keep_for_rescue_s)
-/// and has completed steps that are in no checkpoint. Logs that it does so. Must be called when no
-/// process uses the memory any more.
-void leave_for_rescue(JobPlace& place, const JobSpec& spec, const Assignment& assignment,
-                      const JobMemory& memory);
+/// and has completed steps that are in no checkpoint of `folder`. If the trainer of another host
+/// has died, also keeps the memory of a job that survives losses, until this user's next job, as
+/// the trainer's own memory is kept. Logs that it does so. Must be called when no process uses the
+/// memory any more.
+void leave_for_rescue(HostRun& host, const std::string& folder, bool is_trainer_dead);
 
 }  // namespace weft

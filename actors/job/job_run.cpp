@@ -39,7 +39,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The parts of a running job. They are destroyed in the reverse of the order of their making.
+/// The parts of a running job, which are destroyed in the reverse of the order of their making.
 class JobRun {
  public:
   JobRun(const JobRequest& request, JobControl& control)
@@ -71,7 +71,7 @@ class JobRun {
     if (!resumes_.empty()) assignment_.seed = resumes_.front().seed;
     assignment_.loop = request.loop;
     assignment_.loop_config = request.loop_config;
-    write_run_card(host_.place, spec_, assignment_, resumes_, request.fit_number);
+    write_run_card(host_, assignment_, resumes_, request.fit_number, false);
     link_ = TrainerLink::start(
         {.spec = spec_,
          .resumes = resumes_,
@@ -117,7 +117,7 @@ class JobRun {
     result_.validations = validations_.all();
     or_fail(-1, [&] { host_.folder.write_result(result_, step_); });
     take_outcome();
-    if (result_.error) leave_for_rescue(host_.place, spec_, assignment_, host_.memory);
+    if (result_.error) leave_for_rescue(host_, assignment_.checkpoint.path, false);
     while (const int signal = signals_ ? signals_->take() : 0) result_.signal = signal;
     if (result_.error && !result_.cancelled() && !thrown_) {
       each_callback("on_failure", [&](Callback& callback) { callback.on_failure(*result_.error); });
@@ -245,7 +245,7 @@ class JobRun {
               if (!spec_.recovery.recovers()) rendezvous_.reset();  // all hosts have joined
               host_.times.tell();
               control_.runs();
-              if (started.generation == 1) return begin_at(started.step);
+              if (started.generation == 1) return begin_at(started);
               call_back("on_recovered", &Callback::on_recovered, started.step);
             },
             [&](const trainer_event::Lost& lost) {
@@ -265,10 +265,10 @@ class JobRun {
   }
 
   /// The job may begin with an earlier checkpoint, since another host lacks its copies of others.
-  void begin_at(std::uint64_t step) {
-    if (!keep_only(step, resumes_)) return;
-    assignment_.seed = resumes_.front().seed;
-    write_run_card(host_.place, spec_, assignment_, resumes_, request_.fit_number);
+  void begin_at(const trainer_event::Started& started) {
+    if (keep_only(started.step, resumes_)) assignment_.seed = resumes_.front().seed;
+    if (spec_.place.count == 1) return;
+    write_run_card(host_, assignment_, resumes_, request_.fit_number, started.has_copies);
   }
 
   void take_end(const trainer_event::Ended& ended) {

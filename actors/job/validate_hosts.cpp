@@ -46,12 +46,6 @@ void check_hosts(const TrainerOptions& options, const HostPlace& place) {
          "with the secret of WEFT_SECRET_FILE; leave backend.tls out",
          place.count);
   }
-  if (options.run.keep_for_rescue_s > 0) {
-    fail(Errc::unavailable,
-         "run.keep_for_rescue_s = {} with WEFT_HOSTS = {}: weft rescue can't read the memory of "
-         "several hosts in this version; set it to 0 and save checkpoints",
-         options.run.keep_for_rescue_s, place.count);
-  }
   if (options.actors != nullptr) {
     fail(Errc::unavailable,
          "TrainerOptions::actors with WEFT_HOSTS = {}: actors beside the loops of several hosts "

@@ -33,8 +33,9 @@ using WorkerActor =
 using AgentActor =
     caf::typed_actor<On<launch_a, std::int32_t>,      // the worker to start
                      On<kill_a, std::int32_t, bool>,  // the worker, and whether it dumps its stack
-                     // The generation, its step, and the number with which to answer prepared_a.
-                     On<prepare_a, std::uint64_t, std::uint64_t, std::uint64_t>,
+                     // The generation, its step, the number with which to answer prepared_a, and
+                     // the job's seed.
+                     On<prepare_a, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>,
                      On<abort_a, std::uint64_t, std::string>,  // the generation, and why it ends
                      On<lost_a, std::int32_t>,    // the worker whose rows are to be marked
                      On<status_a, std::uint8_t>,  // a JobStatus
@@ -97,7 +98,7 @@ using TrainerActor = caf::typed_actor<
   TYPE(weft_messages, weft::SaveEnded, "weft::saved/2")           \
   TYPE(weft_messages, weft::DataHashes, "weft::data/2")           \
   TYPE(weft_messages, weft::TrainerActor, "weft::trainer/9")      \
-  TYPE(weft_messages, weft::AgentActor, "weft::agent/3")          \
+  TYPE(weft_messages, weft::AgentActor, "weft::agent/4")          \
   TYPE(weft_messages, weft::HostJoin, "weft::host_join/3")        \
   TYPE(weft_messages, weft::HostWelcome, "weft::host/3")          \
   TYPE(weft_messages, weft::OfferedCheckpoint, "weft::offered/1") \

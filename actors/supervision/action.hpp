@@ -21,6 +21,7 @@ struct Prepare {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
   std::uint64_t number = 0;  ///< counts the preparations of the job
+  std::uint64_t seed = 0;    ///< of the job, as in Start; set by the trainer's actor
 };
 
 // The following actions are messages to every worker that has joined.

@@ -90,7 +90,7 @@ void AllHosts::committed(int worker, std::uint64_t step) {
 void AllHosts::prepare(const action::Prepare& prepare) {
   generation_ = prepare.generation;
   commits_.prepare(prepare.step);
-  tell_all(prepare_a_v, prepare.generation, prepare.step, prepare.number);
+  tell_all(prepare_a_v, prepare.generation, prepare.step, prepare.number, prepare.seed);
 }
 
 void AllHosts::launch(int worker) { tell_host_of(worker, launch_a_v, std::int32_t{worker}); }

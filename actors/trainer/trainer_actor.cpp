@@ -41,8 +41,8 @@ void begin_generation(Self self, const Start& start) {
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.hosts->remove_arena_names();
   state.recorder.state(ActorState::running);
   state.hosts->set_status(JobStatus::running);
-  state.options.on_event(
-      trainer_event::Started{.generation = start.generation, .step = start.step});
+  state.options.on_event(trainer_event::Started{
+      .generation = start.generation, .step = start.step, .has_copies = !start.folders.empty()});
 }
 
 void unwind(Self self, const std::string& why) {

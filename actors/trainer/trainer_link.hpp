@@ -27,6 +27,7 @@ namespace trainer_event {
 struct Started {
   std::uint64_t generation = 1;
   std::uint64_t step = 0;
+  bool has_copies = false;  ///< each host stores its own copies of checkpoints
 };
 /// The job survives this loss.
 struct Lost {

@@ -202,8 +202,9 @@ bool may_tell_of(Self self, int worker) {
   return host ? *host == state.job->hosts().of(worker) : state.hosts->is_own(worker);
 }
 
-void prepare(Self self, const action::Prepare& prepare) {
+void prepare(Self self, action::Prepare prepare) {
   auto& state = state_of(self);
+  prepare.seed = state.options.assignment.seed;
   if (prepare.generation > 1 || prepare.step > 0) state.hosts->begin_generation(prepare.step);
   state.hosts->prepare(prepare);
 }

@@ -81,7 +81,7 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
 /// trainer's process, or it is the agent of the worker's host.
 bool may_tell_of(Self self, int worker);
 /// Clears the memory of all hosts for the next generation. No worker uses it.
-void prepare(Self self, const action::Prepare& prepare);
+void prepare(Self self, action::Prepare prepare);
 void host_prepared(Self self, int host, std::uint64_t number);
 void take_news(Self self, const HostNews& news);
 void unwound(Self self, int worker, std::uint64_t generation, std::uint64_t committed);

@@ -10,6 +10,7 @@ namespace weft::columns {
 // These columns describe jobs.
 inline constexpr Column kJob{"job"};
 inline constexpr Column kName{"name"};
+inline constexpr Column kHost{"host"};
 inline constexpr Column kState{"state"};
 inline constexpr Column kFor{"for", Align::right};  ///< time that the state has lasted
 inline constexpr Column kStep{"step", Align::right};

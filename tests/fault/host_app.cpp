@@ -144,6 +144,8 @@ int main(int argc, char** argv) {
   app.add_option("--max-failures", failure.max_failures);
   app.add_option("--host-timeout", failure.host_timeout_s);
   app.add_option("--state-versions", failure.state_versions);
+  weft::RunConfig run{.name = "hosts"};
+  app.add_option("--keep-for-rescue", run.keep_for_rescue_s);
   app.add_option("--json", json);
   weft::BackendConfig backend{.timeout_s = 300, .spmd = {}};
   app.add_option("--timeout", backend.timeout_s)->take_last();
@@ -151,7 +153,6 @@ int main(int argc, char** argv) {
   app.add_option("--ports", backend.ports);
   app.add_option_function<std::string>(
       "--wire", [&](const std::string& text) { backend.wire = weft::parse_wire(text); });
-  weft::RunConfig run{.name = "hosts"};
   app.add_option("--storage", run.storage_path);
   app.add_option("--resume", run.resume)->take_last();
   bool fits_twice = false;

@@ -13,6 +13,23 @@
 namespace weft {
 namespace {
 
+std::optional<std::string> fault_of_hosts(const RunCard& card) {
+  if (card.num_hosts < 1 || card.host < 0 || card.host >= card.num_hosts) {
+    return fmt::format("host {} of {}", card.host, card.num_hosts);
+  }
+  if (card.job.find_first_not_of("0123456789abcdef") != card.job.npos) {
+    return fmt::format("job = \"{}\": expected hex digits", card.job);
+  }
+  if (card.num_hosts == 1) return std::nullopt;
+  const bool fits_mesh =
+      card.mesh.size() == std::int64_t{card.num_hosts} * chips_per_host(card.mesh);
+  if (card.job.empty() || !fits_mesh || card.num_workers % card.num_hosts != 0) {
+    return fmt::format("job \"{}\" has {} hosts, {} workers and a mesh with {} chips per host",
+                       card.job, card.num_hosts, card.num_workers, chips_per_host(card.mesh));
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> fault_of(const RunCard& card) {
   if (!card.checkpoints.starts_with('/') && url_scheme(card.checkpoints).empty()) {
     return fmt::format("checkpoints = \"{}\": expected an absolute path or a URL",
@@ -25,7 +42,7 @@ std::optional<std::string> fault_of(const RunCard& card) {
   if (card.num_workers < 1 || card.mesh.size() % card.num_workers != 0) {
     return fmt::format("{} workers with {} chips", card.num_workers, card.mesh.size());
   }
-  return std::nullopt;
+  return fault_of_hosts(card);
 }
 
 Mesh read_mesh(const fb::RunCard& stored) {
@@ -51,10 +68,12 @@ std::vector<std::byte> encode_run_card(const RunCard& card) {
   const auto checkpoints = builder.CreateString(card.checkpoints);
   const std::vector<std::int64_t> hosts = dcn_shape(card.mesh);
   const auto hosts_list = hosts.empty() ? 0 : builder.CreateVector(hosts);
+  const auto job = card.job.empty() ? 0 : builder.CreateString(card.job);
   fb::FinishRunCardBuffer(
-      builder, fb::CreateRunCard(builder, mesh_shape, axis_names, device_ids, card.num_workers,
-                                 card.seed, card.begin_step, checkpoints, card.keep_for_rescue_s,
-                                 card.fit_number, hosts_list));
+      builder,
+      fb::CreateRunCard(builder, mesh_shape, axis_names, device_ids, card.num_workers, card.seed,
+                        card.begin_step, checkpoints, card.keep_for_rescue_s, card.fit_number,
+                        hosts_list, job, card.host, card.num_hosts, card.has_copies));
   return make_envelope(kRunCardFormat, body_of(builder));
 }
 
@@ -68,7 +87,11 @@ RunCard decode_run_card(std::span<const std::byte> bytes) {
                .begin_step = stored.begin_step(),
                .checkpoints = stored.checkpoints()->str(),
                .keep_for_rescue_s = stored.keep_for_rescue_s(),
-               .fit_number = stored.fit_number()};
+               .fit_number = stored.fit_number(),
+               .job = stored.job() != nullptr ? stored.job()->str() : "",
+               .host = stored.host(),
+               .num_hosts = stored.num_hosts(),
+               .has_copies = stored.has_copies()};
   if (const auto fault = fault_of(card)) fail(Errc::corrupt, "{}: {}", kRunCardFormat.name, *fault);
   return card;
 }

@@ -28,6 +28,10 @@ struct RunCard {
   std::string checkpoints{};     ///< the folder of the job's checkpoints, absolute
   double keep_for_rescue_s = 0;  ///< RunConfig::keep_for_rescue_s
   int fit_number = 1;            ///< position among the jobs of the trainer's process, from 1
+  std::string job{};             ///< its id on all hosts; "": the id of its only memory
+  int host = 0;                  ///< whose memory it is
+  int num_hosts = 1;             ///< each has a memory of its own
+  bool has_copies = false;       ///< each host stores its own copy of each checkpoint
 
   friend bool operator==(const RunCard&, const RunCard&) = default;
 };
@@ -35,7 +39,8 @@ struct RunCard {
 /// Encodes a run card. Throws invalid_argument for one that decode_run_card() would refuse.
 std::vector<std::byte> encode_run_card(const RunCard& card);
 /// Decodes a run card. `bytes` is the whole file, 8-byte aligned. Throws version. Throws corrupt if
-/// the number of chips of the mesh isn't a multiple of the number of workers.
+/// the number of chips of the mesh isn't a multiple of the number of workers, or if the hosts
+/// contradict the mesh.
 RunCard decode_run_card(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -209,6 +209,7 @@ void JobMemory::begin_generation(std::uint64_t step) {
     new (&call_record(chip)) CallRecord{};
     new (&commit_line(chip)) CommitLine{};
     commit_line(chip).step.store(step, std::memory_order_relaxed);
+    commit_line(chip).far.store(step, std::memory_order_relaxed);  // all hosts begin at this step
   }
   control().abort_state.store(AbortState::running, std::memory_order_relaxed);
   control().generation.fetch_add(1, std::memory_order_release);

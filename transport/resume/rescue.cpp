@@ -3,28 +3,35 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include <weft/tensor/error.hpp>
 
 #include "data/files/file_bytes.hpp"
 #include "data/remote/storages.hpp"
-#include "spmd/mesh/box.hpp"
-#include "spmd/mesh/hybrid_mesh.hpp"
-#include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"
-#include "transport/job/job_memory.hpp"
 #include "transport/job/remains.hpp"
-#include "transport/resume/command_journal.hpp"
+#include "transport/resume/dead_memory.hpp"
 #include "transport/resume/rescue_note.hpp"
-#include "transport/state/commits.hpp"
-#include "transport/state/kept_state.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
-#include "transport/storage/part_writer.hpp"
+#include "transport/storage/part_table.hpp"
 
 namespace weft {
 namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// How long a rescue waits for another one, which has the folder of checkpoints.
+constexpr std::chrono::minutes kFolderPatience{10};
+constexpr std::chrono::milliseconds kFolderInterval{100};
+/// The owner of the folder's lock, by which another rescue knows that it may wait.
+constexpr std::string_view kOwner = "weft rescue (pid ";
 
 RunCard read_card(const std::string& root, const std::string& job) {
   return decode_run_card(read_file_bytes(run_card_in(root, job), kRunCardBytesMax));
@@ -32,95 +39,222 @@ RunCard read_card(const std::string& root, const std::string& job) {
 
 /// Takes the job's lock, which keeps the job from being swept, and shows that the trainer is dead.
 JobLock hold(const DeadJob& dead) {
-  JobLock lock = JobLock::try_take(dead.root, dead.job);
+  JobLock lock = JobLock::try_take(dead.root, dead.memory_id);
   if (!lock)
     fail(Errc::unavailable, "job {} is alive, or another process is rescuing it", dead.job);
   return lock;
 }
 
-JobMemory open_memory(const std::string& job, const RunCard& card) {
-  JobMemory memory = JobMemory::open(job);
-  if (memory.num_chips() != card.mesh.size()) {
-    fail(Errc::corrupt, "job {}: its run card says {} chips, its memory has {}", job,
-         card.mesh.size(), memory.num_chips());
-  }
-  return memory;
+/// Returns the control root with the card of the job; "" if there is none.
+std::string root_of_card(const JobRemains& remains) {
+  const auto root = std::ranges::find_if(remains.roots, [&](const std::string& one) {
+    return ::access(run_card_in(one, remains.job).c_str(), F_OK) == 0;
+  });
+  return root == remains.roots.end() ? "" : *root;
 }
 
 DeadJob dead_job_of(const JobRemains& remains) {
   if (remains.life != JobLife::dead && remains.life != JobLife::kept) {
     fail(Errc::unavailable, "job {} is {}: {}", remains.job, to_string(remains.life), remains.why);
   }
-  const auto has_card = [&](const std::string& root) {
-    return ::access(run_card_in(root, remains.job).c_str(), F_OK) == 0;
-  };
-  const auto root = std::ranges::find_if(remains.roots, has_card);
-  if (root == remains.roots.end()) {
+  const std::string root = root_of_card(remains);
+  if (root.empty()) {
     fail(Errc::not_found,
          "job {} has no run card, because it was not to keep its state after its end: "
          "run.failure.max_failures = 0 and run.keep_for_rescue_s = 0",
          remains.job);
   }
-  const RunCard card = read_card(*root, remains.job);
-  return {.job = remains.job,
-          .root = *root,
+  const RunCard card = read_card(root, remains.job);
+  return {.job = card.job.empty() ? remains.job : card.job,
+          .memory_id = remains.job,
+          .root = root,
           .card = card,
-          .step = common_step(open_memory(remains.job, card))};
+          .step = DeadMemory(remains.job, card).step()};
 }
 
-/// A checkpoint that is being made. Each shard in the arenas is stored only once.
-struct Part {
-  CheckpointManifest manifest{};
-  std::vector<SourceShard> shards{};
-  std::vector<std::size_t> tensors{};  ///< by shard: index of its tensor
+/// Returns whether the memory is that of a host of this job.
+bool is_part_of(const JobRemains& remains, std::string_view job) {
+  try {
+    const std::string root = root_of_card(remains);
+    return !root.empty() && read_card(root, remains.job).job == job;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Takes the folder, for which another rescue may have to be waited for.
+void take_folder(std::optional<CheckpointLock>& lock, const std::string& folder) {
+  const Clock::time_point deadline = Clock::now() + kFolderPatience;
+  for (;;) {
+    try {
+      lock.emplace(folder, fmt::format("{}{})", kOwner, ::getpid()));
+      return;
+    } catch (const Error& error) {
+      const bool is_rescue = std::string_view(error.what()).find(kOwner) != std::string_view::npos;
+      if (error.code() != Errc::unavailable || !is_rescue || Clock::now() > deadline) throw;
+    }
+    std::this_thread::sleep_for(kFolderInterval);
+  }
+}
+
+/// Saves the state of a dead job to a folder of checkpoints.
+class Saver {
+ public:
+  Saver(const DeadJob& dead, std::string folder)
+      : dead_(dead), folder_(std::move(folder)), memory_(dead.memory_id, dead.card) {}
+
+  Rescued save(std::chrono::milliseconds patience) {
+    return memory_.is_divided() ? save_part(Clock::now() + patience) : save_whole();
+  }
+
+ private:
+  /// Returns the checkpoint of this step or a later one that another host of the job has saved.
+  std::optional<Rescued> find_saved(std::uint64_t step) const {
+    if (dead_.card.num_hosts == 1) return {};
+    for (const CheckpointEntry& entry : list_checkpoints(folder_)) {
+      if (entry.step < step || read_manifest(entry.path).rescued_from != memory_.run_dir())
+        continue;
+      return Rescued{.path = entry.path, .step = entry.step, .is_of_other_host = true};
+    }
+    return {};
+  }
+
+  Rescued save_whole() {
+    std::optional<CheckpointLock> lock;
+    take_folder(lock, folder_);
+    if (auto saved = find_saved(dead_.step)) return *saved;
+    const std::uint64_t last = require_no_later();
+    // If each host stores copies, the job continues at a step that all of them have saved.
+    const auto steps = dead_.card.has_copies ? memory_.steps() : std::vector{dead_.step};
+    for (const std::uint64_t step : steps) {
+      if (step > last) write_whole(step);
+    }
+    return noted();
+  }
+
+  /// Returns the step of the last checkpoint in the folder; 0 if there is none.
+  std::uint64_t require_no_later() const {
+    const auto there = list_checkpoints(folder_);
+    const std::uint64_t last = there.empty() ? 0 : there.back().step;
+    if (last < dead_.step) return last;
+    fail(Errc::invalid_argument,
+         "job {} had reached step {}, but {} has a checkpoint of step {} already: give another "
+         "folder",
+         dead_.job, dead_.step, folder_, last);
+  }
+
+  void write_whole(std::uint64_t step) {
+    // An earlier rescue that was killed may have left an unfinished folder of this name.
+    remove_unfinished(files_, folder_);
+    const std::string unfinished = begin_checkpoint(files_, folder_, step, dead_.job, step);
+    const CheckpointManifest manifest = write(unfinished, step, 0, 1);
+    rescued_.path = commit_checkpoint(files_, folder_, unfinished, manifest);
+    rescued_.step = step;
+  }
+
+  /// Writes this host's part, and joins the parts if those of all hosts are there. Otherwise waits
+  /// for another host to do so.
+  Rescued save_part(Clock::time_point deadline) {
+    require_shared_folder();
+    const std::vector<std::uint64_t> steps = memory_.steps();
+    if (auto saved = find_saved(steps.front())) return *saved;
+    (void)require_no_later();
+    std::vector<CheckpointManifest> tables;
+    for (const std::uint64_t step : steps) {
+      const std::string folder = step_folder(step);
+      make_folders(folder);
+      remove_part(files_, folder, dead_.card.host, dead_.card.num_hosts);
+      tables.push_back(write(folder, step, dead_.card.host, dead_.card.num_hosts));
+    }
+    for (;;) {
+      {
+        // Tables are written and read by who has the lock, so they are whole.
+        std::optional<CheckpointLock> lock;
+        take_folder(lock, folder_);
+        if (auto saved = find_saved(steps.front())) return *saved;
+        for (const CheckpointManifest& table : tables) {
+          write_part_table(files_, step_folder(table.step), dead_.card.host, dead_.card.num_hosts,
+                           table);
+        }
+        tables.clear();
+        if (join(steps)) return noted();
+      }
+      if (Clock::now() >= deadline) return rescued_;
+      std::this_thread::sleep_for(kFolderInterval);
+    }
+  }
+
+  void require_shared_folder() const {
+    const bool is_own = dead_.card.has_copies && folder_ == dead_.card.checkpoints;
+    if (!is_own && !is_remote(folder_)) return;
+    fail(Errc::invalid_argument,
+         "job {}: its state is divided over {} hosts, and {} is no folder that they share: run "
+         "`weft rescue -o FOLDER {}` on each of them, with a folder that they share",
+         dead_.job, dead_.card.num_hosts, folder_, dead_.job);
+  }
+
+  /// Joins the parts of the last step that all hosts have. Returns false if parts are missing.
+  bool join(const std::vector<std::uint64_t>& steps) {
+    const auto lacks = [&](int host) {
+      return std::ranges::none_of(files_.list(parts_folder()), [&](const FolderEntry& step) {
+        return has_part(parts_folder() + "/" + step.name, host);
+      });
+    };
+    rescued_.parts = parts_folder();
+    rescued_.missing.clear();
+    for (int host = 0; host < dead_.card.num_hosts; ++host) {
+      if (lacks(host)) rescued_.missing.push_back(host);
+    }
+    if (!rescued_.missing.empty()) return false;
+    const auto common = std::find_if(steps.rbegin(), steps.rend(), [&](std::uint64_t step) {
+      for (int host = 0; host < dead_.card.num_hosts; ++host) {
+        if (!has_part(step_folder(step), host)) return false;
+      }
+      return true;
+    });
+    if (common == steps.rend()) {
+      fail(Errc::corrupt, "job {}: its hosts have no step in common: see the parts in {}",
+           dead_.job, parts_folder());
+    }
+    rescued_.step = *common;
+    rescued_.path = join_parts(files_, folder_, step_folder(*common), dead_.card.num_hosts);
+    std::error_code ignored;  // parts of other steps do no harm
+    fs::remove_all(parts_folder(), ignored);
+    return true;
+  }
+
+  std::string parts_folder() const { return fmt::format("{}/rescue-{}", folder_, dead_.job); }
+  std::string step_folder(std::uint64_t step) const {
+    return fmt::format("{}/step-{:06}", parts_folder(), step);
+  }
+  /// A network file system may remember that a file didn't exist, so this lists the folder.
+  bool has_part(const std::string& folder, int host) const {
+    const std::string table = part_table_name(host, dead_.card.num_hosts);
+    std::error_code error;
+    return fs::is_directory(folder, error) &&
+           std::ranges::any_of(files_.list(folder),
+                               [&](const FolderEntry& file) { return file.name == table; });
+  }
+
+  CheckpointManifest write(const std::string& folder, std::uint64_t step, int part, int num_parts) {
+    auto written = memory_.write_part(files_, folder, step, part, num_parts);
+    rescued_.num_tensors = written.table.tensors.size();
+    rescued_.bytes = written.bytes;
+    return std::move(written.table);
+  }
+
+  Rescued noted() const {
+    write_rescue_note(rescue_note_in(memory_.run_dir()),
+                      {.step = rescued_.step, .path = rescued_.path});
+    return rescued_;
+  }
+
+  const DeadJob& dead_;
+  const std::string folder_;
+  DeadMemory memory_;
+  FileSystem& files_ = posix_file_system();
+  Rescued rescued_;
 };
-
-/// Returns the commands of the job, of which its state knows those up to the last mark.
-std::vector<StoredCommand> commands_of(const std::string& run_dir,
-                                       const std::vector<CommandMark>& read) {
-  std::vector<StoredCommand> commands = read_journal(run_dir);
-  for (StoredCommand& command : commands) {
-    command.is_read = !read.empty() && command.number <= read.back().number;
-    const auto mark = std::ranges::find(read, command.number, &CommandMark::number);
-    if (mark != read.end()) command.step = mark->step;
-  }
-  // The state is worth more than the commands of a journal that somebody has changed.
-  return commands_fault(commands) ? std::vector<StoredCommand>() : commands;
-}
-
-void add(Part& part, const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {
-  for (int position = 0; position < mesh.size(); ++position) {
-    if (keeper_of(tensor.name, tensor.sharding, mesh, position) != position) continue;
-    const PlacedBox placed = shard_box(tensor.type.shape, tensor.sharding, mesh, position);
-    if (placed.box.dims.num_elements() == 0) continue;  // empty, or only padding
-    part.shards.push_back({.header = {.name = tensor.name,
-                                      .type = tensor.type,
-                                      .offsets = placed.box.offsets,
-                                      .dims = placed.box.dims,
-                                      .mesh_coords = mesh.coords(position),
-                                      .step = part.manifest.step},
-                           .elements = state.shard(tensor, position),
-                           .room = placed.room});
-    part.tensors.push_back(part.manifest.tensors.size());
-  }
-  part.manifest.tensors.push_back(
-      {.name = tensor.name, .type = tensor.type, .kind = tensor.kind, .sharding = tensor.sharding});
-}
-
-std::string write(Part part, const std::string& folder, const std::string& owner) {
-  FileSystem& files = posix_file_system();
-  const std::atomic<bool> never{false};
-  // An earlier rescue that was killed may have left an unfinished folder of this name.
-  remove_unfinished(files, folder);
-  const std::string unfinished =
-      begin_checkpoint(files, folder, part.manifest.step, owner, part.manifest.step);
-  const std::string& name = part.manifest.files.emplace_back(part_name(0, 1));
-  auto stored = write_part(files, unfinished + "/" + name, part.shards, {}, never);
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    part.manifest.tensors[part.tensors[i]].shards.push_back(std::move(stored[i]));
-  }
-  return commit_checkpoint(files, folder, unfinished, part.manifest);
-}
 
 }  // namespace
 
@@ -134,12 +268,17 @@ std::vector<DeadJob> list_dead_jobs() {
       // The job isn't dead, or has nothing to rescue.
     }
   }
+  std::ranges::sort(all, {},
+                    [](const DeadJob& dead) { return std::pair(dead.job, dead.card.host); });
   return all;
 }
 
 DeadJob find_dead_job(std::string_view job) {
   const std::vector<JobRemains> all = find_remains();
-  const auto found = std::ranges::find(all, job, &JobRemains::job);
+  auto found = std::ranges::find(all, job, &JobRemains::job);
+  if (found == all.end()) {
+    found = std::ranges::find_if(all, [&](const JobRemains& one) { return is_part_of(one, job); });
+  }
   if (found == all.end()) {
     fail(Errc::not_found,
          "nothing of job {} is in memory: `weft rescue --list` shows the jobs that can be saved",
@@ -148,46 +287,15 @@ DeadJob find_dead_job(std::string_view job) {
   return dead_job_of(*found);
 }
 
-Rescued rescue(const DeadJob& dead, const std::string& folder) {
-  const RunCard& card = dead.card;
+Rescued rescue(const DeadJob& dead, const std::string& folder, std::chrono::milliseconds patience) {
   if (!dead.has_steps()) {
     fail(Errc::not_found,
          "job {} began at step {} and ended before all its chips had completed one step", dead.job,
-         card.begin_step);
+         dead.card.begin_step);
   }
   const JobLock lock = hold(dead);
-  JobMemory memory = open_memory(dead.job, card);
-  const std::uint64_t step = dead.step;
-  const std::string run_dir = Board::open(dead.job, true).header().run_dir;
-  const Mesh mesh = in_one_memory(card.mesh);
-  const KeptState state(memory, mesh, mesh.size() / card.num_workers, step);
-  Part part{.manifest = {.step = step,
-                         .mesh_shape = card.mesh.shape(),
-                         .axis_names = card.mesh.axis_names(),
-                         .device_ids = card.mesh.device_ids(),
-                         .seed = card.seed,
-                         .loaders = state.loaders(0),
-                         .partial = true,
-                         .rescued_from = run_dir,
-                         .commands = commands_of(run_dir, state.commands(0)),
-                         .dcn_shape = dcn_shape(card.mesh)}};
-  Rescued rescued{.step = step, .num_tensors = state.tensors().size()};
-  for (const KeptTensor& tensor : state.tensors()) {
-    add(part, tensor, state, mesh);
-    rescued.bytes += tensor.type.bytes();
-  }
-  const std::string to = folder.empty() ? card.checkpoints : without_last_slash(folder);
-  const CheckpointLock folder_lock(to, fmt::format("weft rescue (pid {})", ::getpid()));
-  const auto there = list_checkpoints(to);
-  if (!there.empty() && there.back().step >= step) {
-    fail(Errc::invalid_argument,
-         "job {} had reached step {}, but {} has a checkpoint of step {} already: give another "
-         "folder",
-         dead.job, step, to, there.back().step);
-  }
-  rescued.path = write(std::move(part), to, dead.job);
-  write_rescue_note(rescue_note_in(run_dir), {.step = step, .path = rescued.path});
-  return rescued;
+  return Saver(dead, folder.empty() ? dead.card.checkpoints : without_last_slash(folder))
+      .save(patience);
 }
 
 }  // namespace weft

@@ -123,4 +123,12 @@ std::uint64_t common_step(const JobMemory& memory) {
   return least;
 }
 
+std::uint64_t far_step(const JobMemory& memory) {
+  std::uint64_t least = common_step(memory);
+  for (int chip = 0; chip < memory.num_chips(); ++chip) {
+    least = std::min(least, memory.commit_line(chip).far.load(std::memory_order_acquire));
+  }
+  return least;
+}
+
 }  // namespace weft

@@ -75,5 +75,8 @@ class Commits {
 /// Returns the version that every chip of the job still has, whether or not the chips' processes
 /// live.
 std::uint64_t common_step(const JobMemory& memory);
+/// Returns the last step of which every chip of this host knows that its twins have committed it
+/// too. The chips of this host still have all versions from it to common_step().
+std::uint64_t far_step(const JobMemory& memory);
 
 }  // namespace weft

@@ -10,10 +10,15 @@
 #include "transport/storage/checkpoint_folder.hpp"
 
 namespace weft {
+
+std::string part_table_name(int part, int num_parts) {
+  return part_name(part, num_parts) + ".table";
+}
+
 namespace {
 
 std::string table_path(const std::string& unfinished, int part, int num_parts) {
-  return unfinished + "/" + part_name(part, num_parts) + ".table";
+  return unfinished + "/" + part_table_name(part, num_parts);
 }
 
 /// Appends the shards in another part's table to the manifest.

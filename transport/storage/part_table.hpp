@@ -11,6 +11,9 @@
 
 namespace weft {
 
+/// Returns the name of the table of one part.
+std::string part_table_name(int part, int num_parts);
+
 /// Writes the table of one part. `table` has all tensors of the checkpoint, in the same order on
 /// all workers. It lists all parts as files, but only the shards of this part.
 void write_part_table(FileSystem& files, const std::string& unfinished, int part, int num_parts,

@@ -42,6 +42,12 @@ TEST(RunCard, KeepsTheHostsOfTheMesh) {
   card.mesh = HybridMesh{{3, 2}, {2, 1}, {"data", "model"}}.mesh();
   card.num_workers = 4;
   EXPECT_EQ(decode_run_card(encode_run_card(card)), card);
+  card.job = "0123456789abcdef0123456789abcdef";
+  card.host = 1;
+  card.num_hosts = 2;
+  card.has_copies = true;
+  EXPECT_EQ(decode_run_card(encode_run_card(card)), card);
+  expect_bit_flips_refused(encode_run_card(card), decode_run_card);
 }
 
 TEST(RunCard, BytesAreThoseOfVersionOne) {
@@ -74,6 +80,15 @@ TEST(RunCard, RefusesWhatNoJobHas) {
     card.keep_for_rescue_s = std::numeric_limits<double>::infinity();
   });
   expect_unwritable("fit_number = 0", [](RunCard& card) { card.fit_number = 0; });
+  expect_unwritable("host 1 of 1", [](RunCard& card) { card.host = 1; });
+  expect_unwritable("host 0 of 0", [](RunCard& card) { card.num_hosts = 0; });
+  expect_unwritable("job = \"../x\": expected hex digits",
+                    [](RunCard& card) { card.job = "../x"; });
+  expect_unwritable("job \"ab\" has 2 hosts, 2 workers and a mesh with 4 chips per host",
+                    [](RunCard& card) {
+                      card.job = "ab";
+                      card.num_hosts = 2;
+                    });
 }
 
 }  // namespace

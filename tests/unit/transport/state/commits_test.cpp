@@ -170,11 +170,24 @@ TEST_F(CommitsOfHosts, AnErrorNamesTheChipWhoseTwinsHaventToldTheStep) {
                [&] { first.wait(3); });
 }
 
-TEST_F(CommitsOfHosts, AGenerationBeginsWithoutWhatTwinsHaveTold) {
+/// What twins have told of later steps doesn't count any more.
+TEST_F(CommitsOfHosts, AGenerationBeginsAtAStepThatAllHostsHave) {
   tell(1, 7);
   memory.begin_generation(5);
-  EXPECT_EQ(memory.commit_line(1).far, 0U);
+  EXPECT_EQ(memory.commit_line(1).far, 5U);
   EXPECT_EQ(common_step(memory), 5U);
+  EXPECT_EQ(far_step(memory), 5U);
+}
+
+TEST_F(CommitsOfHosts, KnowTheStepThatAllHostsHave) {
+  first.commit(4);
+  second.commit(4);
+  tell(0, 3);
+  tell(1, 4);
+  EXPECT_EQ(common_step(memory), 4U);
+  EXPECT_EQ(far_step(memory), 3U);
+  tell(0, 5);
+  EXPECT_EQ(far_step(memory), 4U) << "this host's chips have no later version";
 }
 
 }  // namespace
