@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "inspect/page/system_page.hpp"
@@ -56,6 +57,33 @@ Json actors_of(const Snapshot& job, const Snapshot* before) {
     actors.push_back(to_json(job, views[i], job.rows[i]));
   }
   return actors;
+}
+
+/// Returns a row for each host that doesn't answer.
+Json silent_hosts_of(const Snapshot& job) {
+  Json rows = Json::array();
+  for (const HostSight& host : job.hosts) {
+    if (host.silence.empty()) continue;
+    const double since_s = static_cast<double>(job.at_ns) / 1e9 - host.silent_s;
+    rows.push_back({{"name", fmt::format("host {} ({})", host.host, host.machine)},
+                    {"kind", "host"},
+                    {"worker", -1},
+                    {"chip", -1},
+                    {"pid", 0},
+                    {"tid", 0},
+                    {"state", "silent"},
+                    {"letter", "?"},
+                    {"since", job.live ? rounded(since_s) : Json()},
+                    {"step", 0},
+                    {"mailbox", 0},
+                    {"message", ""},
+                    {"doing", host.silence},
+                    {"source", ""},
+                    {"cores", nullptr},
+                    {"came_last", nullptr},
+                    {"waited_s", nullptr}});
+  }
+  return rows;
 }
 
 Json frames_of(const std::vector<StackFrame>& stack) {
@@ -119,7 +147,9 @@ std::string stack_json(const Snapshot& job, const Why& why, const std::string& a
 std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before,
                        std::span<const SystemSnapshot> systems) {
   const JobView view = view_job(job);
-  const Json others = page_actors(systems);
+  Json others = silent_hosts_of(job);
+  const Json own = page_actors(systems);
+  others.insert(others.end(), own.begin(), own.end());
   Json explanation = Json::parse(to_json(why));
   if (explanation["roots"].empty()) explanation.erase("idle_s");
   Json json{{"schema", "weft.page/1"},

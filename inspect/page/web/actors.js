@@ -20,7 +20,7 @@ const STATE_TITLES = {
   'user code': 'the loop is in the program\'s own code, outside weft',
   admission: 'it waits until every worker has submitted the same program',
   lease: 'it waits for the trainer to grant the next steps',
-  lost: 'its process is gone', gone: 'its process is gone',
+  lost: 'its process is gone', gone: 'its process is gone', silent: 'the host doesn\'t answer; its rows are the last ones that host 0 had',
   held: 'a debugger holds it', stopped: 'a signal has stopped its process',
 };
 
@@ -109,7 +109,7 @@ function fillRow(row, actor, at) {
   row.line.setAttribute('aria-selected', String(actor.name === table.selected));
   setText(name, actor.name);
   setText(since, seconds !== null && seconds >= 1 ? wholeText(seconds) : '');
-  setText(step, ['trainer', 'actor'].includes(actor.kind) ? '' : grouped(actor.step));
+  setText(step, ['trainer', 'actor', 'host'].includes(actor.kind) ? '' : grouped(actor.step));
   setText(cpu, actor.cores === null ? '' : percent(actor.cores));
   setText(late, actor.came_last === null ? '' : percent(actor.came_last));
   setText(waits, actor.waited_s === null ? '' : secondsText(actor.waited_s));

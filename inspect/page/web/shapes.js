@@ -28,7 +28,7 @@ function shape(name, attributes = {}, ...children) {
 
 // A state has a class, which sets its colour, and a shape, which shows the same without colour.
 const STATES = {
-  stopped: 'bad', frozen: 'bad', gone: 'bad', lost: 'bad', failed: 'bad', dead: 'bad', hung: 'bad',
+  stopped: 'bad', frozen: 'bad', gone: 'bad', lost: 'bad', failed: 'bad', dead: 'bad', hung: 'bad', silent: 'bad',
   held: 'held',
   waiting: 'wait', admission: 'wait', lease: 'wait', waits: 'wait', slow: 'wait',
   running: 'run', 'user code': 'run', compiling: 'run', loading: 'run', saving: 'run', reporting: 'run',

@@ -53,6 +53,22 @@ TEST(PageState, HasActorsMeshAndWhy) {
   EXPECT_DOUBLE_EQ(chip.at("since").get<double>(), 59);
 }
 
+TEST(PageState, HasARowForASilentHost) {
+  MadeJob job(2, 2);
+  job.snapshot.hosts = {
+      {.host = 0, .machine = "node0"},
+      {.host = 1, .machine = "node7", .silence = "ssh: no route to host", .silent_s = 7}};
+  const Json state = state_of(job.snapshot);
+  ASSERT_EQ(state.at("actors").size(), 8U);
+  const Json& host = state.at("actors")[7];
+  EXPECT_EQ(host.at("name"), "host 1 (node7)");
+  EXPECT_EQ(host.at("kind"), "host");
+  EXPECT_EQ(host.at("state"), "silent");
+  EXPECT_EQ(host.at("doing"), "ssh: no route to host");
+  EXPECT_NEAR(host.at("since").get<double>(), static_cast<double>(job.snapshot.at_ns) / 1e9 - 7,
+              0.01);
+}
+
 /// While a job doesn't change, the texts are equal, so the server sends nothing.
 TEST(PageState, OfAJobThatDoesNotChangeIsTheSameText) {
   MadeJob job(2, 2);

@@ -40,6 +40,16 @@ TEST(TopFrame, ShowsEveryActor) {
             "s sort (actor)  / filter  Enter details  w why  m mesh  Esc back  q quit");
 }
 
+TEST(TopFrame, HasALineForASilentHost) {
+  MadeJob job = stopped_job();
+  job.snapshot.hosts = {
+      {.host = 0, .machine = "node0"},
+      {.host = 1, .machine = "node7", .silence = "ssh: no route to host", .silent_s = 7}};
+  const auto lines = frame({job.snapshot, nullptr, kNoWhy}, {.colours = false}, {.columns = 90});
+  EXPECT_EQ(lines[1], "host 1 (node7): silent 7 s");
+  EXPECT_TRUE(lines[2].starts_with(" actor ")) << lines[2];
+}
+
 TEST(TopFrame, HasWhatTheLoopReportedAndWhatAChipWaitsAndTakes) {
   MadeJob before(1, 1);
   before.chip(0).tid = 4712;
