@@ -13,8 +13,8 @@
 ///   bench_host_losses [ROUNDS [MIB [MBIT]]]      default 3 256 1000
 ///
 /// Needs root, ip and tc (iproute2); says why it is skipped otherwise, and exits with 77. Expected
-/// besides the time for the state: killed at most 1 s, silent at most 6 s, rejoined at most 2 s, and
-/// a transfer of at least 80 %.
+/// besides the time for the state: killed at most 1 s, silent at most 6 s, rejoined at most 2 s,
+/// and a transfer of at least 80 %.
 
 #include <unistd.h>
 
