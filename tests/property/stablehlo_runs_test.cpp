@@ -462,13 +462,15 @@ TEST(RandomPrograms, GiveTheResultsOfTheInterpreter) {
   testing::custom_target(testing::CustomKind::affine, 2);
   const std::vector<Mesh> meshes{Mesh({1}, {"a"}), Mesh({2}, {"a"}), Mesh({2, 2}, {"a", "b"}),
                                  Mesh({6}, {"a"}), Mesh({2, 2, 2}, {"a", "b", "c"})};
-  for (const std::uint64_t seed : testing::seeds(40)) {
+  for (const std::uint64_t seed : testing::seeds(25)) {
     Random random(seed);
     const Mesh& mesh = meshes[random.below(meshes.size())];
-    const Program program = seed % 3 == 0   ? testing::random_program(mesh, random)
-                            : seed % 3 == 1 ? testing::random_program_of_narrow(mesh, random)
-                                            : testing::random_program_of_shards(mesh, random);
-    if (std::ranges::count(program.op_kinds, OpKind::custom_call) > 0) continue;
+    Program program;
+    do {  // a custom op needs a function that the plug-in calls
+      program = seed % 3 == 0   ? testing::random_program(mesh, random)
+                : seed % 3 == 1 ? testing::random_program_of_narrow(mesh, random)
+                                : testing::random_program_of_shards(mesh, random);
+    } while (std::ranges::count(program.op_kinds, OpKind::custom_call) > 0);
     ASSERT_TRUE(agrees(*runner, program, mesh, seed)) << "seed " << seed;
   }
 }
