@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 
@@ -114,6 +115,37 @@ HloRunner::Results HloRunner::run(const Run& run) {
                     {output.name, run.output_types[result.number], result.type, output.sharding}));
   }
   return results;
+}
+
+std::vector<TensorType> input_types(const Program& program) {
+  std::vector<TensorType> types;
+  for (const ProgramInput& input : program.inputs) types.push_back(program.type(input.value));
+  return types;
+}
+
+std::vector<TensorType> output_types(const Program& program) {
+  std::vector<TensorType> types;
+  for (const ProgramOutput& output : program.outputs) types.push_back(program.type(output.value));
+  return types;
+}
+
+void expect_near(const TensorType& type, const Elements& expected, const Elements& actual,
+                 double tolerance) {
+  ASSERT_EQ(expected.size(), actual.size());
+  double scale = 1;
+  for (const double element : expected) {
+    if (std::isfinite(element)) scale = std::max(scale, std::abs(element));
+  }
+  if (!is_floating(type.dtype)) tolerance = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (std::isfinite(expected[i])) {
+      ASSERT_NEAR(expected[i], actual[i], tolerance * scale) << "element " << i;
+    } else if (std::isnan(expected[i])) {
+      ASSERT_TRUE(std::isnan(actual[i])) << "element " << i << " is " << actual[i];
+    } else {
+      ASSERT_EQ(expected[i], actual[i]) << "element " << i;
+    }
+  }
 }
 
 }  // namespace weft::testing
