@@ -45,11 +45,17 @@ std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& 
   return count;
 }
 
-/// Returns the cores per worker; 0 if unspecified. "CPU" is the number of cores only next to "TPU",
-/// as in Ray's {"CPU": 8, "TPU": 4}. Without "TPU" it is the number of chips.
-int cpus_given(const std::map<std::string, double>& resources) {
-  const auto cpus = resources.find("CPU");
-  return cpus == resources.end() || resources.size() == 1 ? 0 : static_cast<int>(cpus->second);
+/// Returns whether "CPU" is the number of chips. Beside another number of chips, as in Ray's
+/// {"CPU": 8, "TPU": 4}, it is the number of cores.
+bool cpus_are_chips(const ScalingConfig& scaling) {
+  return scaling.resources_per_worker.size() == 1 && scaling.chips_per_worker == 0;
+}
+
+/// Returns the cores per worker; 0 if unspecified.
+int cpus_given(const ScalingConfig& scaling) {
+  const auto cpus = scaling.resources_per_worker.find("CPU");
+  if (cpus == scaling.resources_per_worker.end() || cpus_are_chips(scaling)) return 0;
+  return static_cast<int>(cpus->second);
 }
 
 /// Returns the chips per worker that a field specifies; 0 if no field does.
@@ -72,7 +78,7 @@ int chips_given(const ScalingConfig& scaling) {
            "scaling.resources_per_worker[\"{}\"] = {}: expected a whole number from 1 to {}",
            resource, amount, kChipsPerHostMax);
     }
-    if (resource == "CPU" && scaling.resources_per_worker.size() > 1) continue;
+    if (resource == "CPU" && !cpus_are_chips(scaling)) continue;
     if (chips != 0 && chips != static_cast<int>(amount)) {
       fail(Errc::invalid_argument,
            "scaling.chips_per_worker = {} and scaling.resources_per_worker[\"{}\"] = {} contradict "
@@ -325,9 +331,8 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
   spec.name = options.run.name.empty() ? program : options.run.name;
   spec.storage_path = absolute_path(options.run.storage_path, "run.storage_path");
   spec.num_workers = scaling.num_workers;
-  spec.device = choose_device(scaling);
   spec.chips_per_worker = resolve_chips(options, spec.num_joins(), topology);
-  spec.cpus_per_worker = cpus_given(scaling.resources_per_worker);
+  spec.cpus_per_worker = cpus_given(scaling);
   if (spec.chips_per_host() > kChipsPerHostMax) {
     fail(Errc::invalid_argument,
          "{} workers x {} chips = {} chips on a host: this version runs up to {}",
@@ -356,6 +361,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
   spec.checkpoint.path = checkpoint_place(spec.checkpoint.path, "run.checkpoint.path");
   spec.resume = resume_from(options.run.resume);
   spec.resume_partial = options.run.resume_partial;
+  spec.device = choose_device(scaling);
   check_kept_state(options.run, *chip_kind(spec.device.kind).target);
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;

@@ -37,8 +37,16 @@ std::vector<Asked> asked_for(const ScalingConfig& scaling) {
   return asked;
 }
 
+/// Returns the path of the first plug-in that may be for chips of this kind; "" if there is none.
+std::string plugin_for(DeviceKind kind, const DeviceMachine& machine) {
+  for (const pjrt::PluginFile& file : pjrt::find_plugins(machine.variable)) {
+    if (file.kind.value_or(kind) == kind) return file.path;
+  }
+  return "";
+}
+
 /// Returns a text such as "a TPU (/dev/accel0, /dev/vfio: absent)".
-std::string looked_for(DeviceKind kind, const std::string& root) {
+std::string looked_for(DeviceKind kind, const DeviceMachine& machine) {
   const bool is_tpu = kind == DeviceKind::tpu;
   const std::vector<std::string> files = is_tpu
                                              ? std::vector<std::string>{"/dev/accel0", "/dev/vfio"}
@@ -46,17 +54,23 @@ std::string looked_for(DeviceKind kind, const std::string& root) {
   std::vector<std::string> found;
   std::error_code ignored;
   for (const std::string& file : files) {
-    if (std::filesystem::exists(root + file, ignored)) found.push_back(file);
+    if (std::filesystem::exists(machine.root + file, ignored)) found.push_back(file);
   }
-  return fmt::format("a {} ({})", is_tpu ? "TPU" : "GPU",
-                     found.empty() ? fmt::format("{}: absent", fmt::join(files, ", "))
-                                   : fmt::format("{}: present, but this version drives CPUs only",
-                                                 fmt::join(found, ", ")));
+  const char* const name = is_tpu ? "TPU" : "GPU";
+  if (found.empty()) return fmt::format("a {} ({}: absent)", name, fmt::join(files, ", "));
+  const std::string plugin = plugin_for(kind, machine);
+  if (plugin.empty()) {
+    return fmt::format("a {} ({}: present, but there is no PJRT plug-in for it)", name,
+                       fmt::join(found, ", "));
+  }
+  return fmt::format(
+      "a {} ({}: present, with the PJRT plug-in {}, but this version runs programs on CPUs only)",
+      name, fmt::join(found, ", "), plugin);
 }
 
 }  // namespace
 
-DeviceChoice choose_device(const ScalingConfig& scaling, const std::string& root) {
+DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceMachine& machine) {
   const std::vector<Asked> asked = asked_for(scaling);
   for (const Asked& other : asked) {
     if (other.kind == asked.front().kind) continue;
@@ -64,24 +78,18 @@ DeviceChoice choose_device(const ScalingConfig& scaling, const std::string& root
          asked.front().field, to_string(asked.front().kind), other.field, to_string(other.kind));
   }
   if (asked.empty()) {
-    return {.why =
-                fmt::format("chips are threads of the CPU: looked for {} and {}",
-                            looked_for(DeviceKind::tpu, root), looked_for(DeviceKind::gpu, root))};
+    return {.why = fmt::format("chips are threads of the CPU: looked for {} and {}",
+                               looked_for(DeviceKind::tpu, machine),
+                               looked_for(DeviceKind::gpu, machine))};
   }
   if (asked.front().kind == DeviceKind::cpu) {
     return {.why = fmt::format("chips are threads of the CPU: {}", asked.front().field)};
   }
-  const std::string looked = looked_for(asked.front().kind, root);
-  if (scaling.require_device) {
-    fail(Errc::unavailable,
-         "{} with scaling.require_device: looked for {}; without require_device the same loop runs "
-         "on threads of the CPU",
-         asked.front().field, looked);
-  }
-  return {.falls_back = true,
-          .why = fmt::format("{}, but chips are threads of the CPU: looked for {}; "
-                             "scaling.require_device makes this an error",
-                             asked.front().field, looked)};
+  fail(Errc::unavailable,
+       "{}: looked for {}; on a machine that has one, this brings its plug-in: {}; without the "
+       "request the same loop runs on threads of the CPU (weft devices shows what there is)",
+       asked.front().field, looked_for(asked.front().kind, machine),
+       pjrt::install_command(asked.front().kind));
 }
 
 }  // namespace weft

@@ -5,17 +5,24 @@
 
 #include <weft/job/scaling_config.hpp>
 
+#include "chips/pjrt/discovery.hpp"
+
 namespace weft {
 
 struct DeviceChoice {
   DeviceKind kind = DeviceKind::cpu;
-  bool falls_back = false;  ///< the chosen kind isn't the one that was asked for
-  std::string why{};        ///< the request, the places searched and the result
+  std::string why{};  ///< the request, the places searched and the result
 };
 
-/// `root` is the folder in which /dev is looked up; only tests pass another one than "". Throws
-/// invalid_argument if fields ask for different kinds, unavailable if require_device is set and the
-/// device is absent.
-DeviceChoice choose_device(const ScalingConfig& scaling, const std::string& root = "");
+/// Where devices and their plug-ins are looked up. Only tests change it.
+struct DeviceMachine {
+  std::string root{};  ///< the folder that has /dev
+  pjrt::Variable variable = ::getenv;
+};
+
+/// Throws invalid_argument if fields ask for different kinds. Throws unavailable if the machine
+/// lacks the kind that is asked for, if there is no plug-in for it, or if this version doesn't run
+/// programs on it; the text says what was found and what to install.
+DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceMachine& machine = {});
 
 }  // namespace weft

@@ -17,9 +17,7 @@ void say_resources(const JobSpec& spec, int crowd, int usable_cores) {
         ->warn("the jobs of this program have {} chips on {} cores: they slow each other down",
                crowd, usable_cores);
   }
-  logger("weft.trainer")
-      ->log(spec.device.falls_back ? spdlog::level::warn : spdlog::level::info, "{}",
-            spec.device.why);
+  logger("weft.trainer")->info("{}", spec.device.why);
   if (spec.is_eager) {
     logger("weft.trainer")
         ->warn(

@@ -55,7 +55,7 @@ readonly rooms=(
   chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/pjrt/abi chips/pjrt chips/registry
   inspect/{process,snapshot,hosts,why,views,systems,programs,history,profile,page}
   actors/{message,process,table,user,join,caf,protocol,commands,supervision,link,device,runtime,data,publish,session,worker,trainer,launch,host,agent,job,relay,keeper,attach,simulate}
-  tools/weft/{doctor,inspect,launch,hosts,manual,plan} tools/weft tools/weft-{page,worker} tools/private_caf
+  tools/weft/{doctor,devices,inspect,launch,hosts,manual,plan} tools/weft tools/weft-{page,worker} tools/private_caf
 )
 # A public header belongs to the room that has a source of its name, or else to the last room that
 # it includes. These headers are exceptions: the first has sources of other names, and the rest are

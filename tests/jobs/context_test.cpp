@@ -17,6 +17,7 @@ namespace {
 
 using testing::expect_error;
 using testing::expect_ok;
+using testing::LoggedRun;
 using testing::run_loop;
 using testing::TemporaryFolder;
 
@@ -64,7 +65,7 @@ TEST(Context, TellsTheDevicesOfEachWorker) {
 
 TEST(Context, StandsInTheVariablesOfEachWorker) {
   const Result result = run_loop(tells, 2, {}, [](TrainerOptions& options) {
-    options.scaling.resources_per_worker = {{"CPU", 3}, {"TPU", 2}};
+    options.scaling.resources_per_worker = {{"CPU", 3}};
   });
   expect_ok(result);
   for (const int worker : {0, 1}) {
@@ -184,26 +185,21 @@ TEST(Context, DumpsItsProgramsWhereThatIsAskedFor) {
 
 Loop alone{"test.alone", [](TrainContext&) {}};
 
-TEST(Devices, FallBackWithOneWarning) {
-  const TemporaryFolder folder;
-  const Result result = run_loop(alone, 1, {}, [&](TrainerOptions& options) {
-    options.scaling.use_gpu = true;
-    options.run.storage_path = folder.path();
-  });
-  expect_ok(result);
-  std::ifstream file(result.path + "/trainer.log");
-  const std::string log{std::istreambuf_iterator<char>(file), {}};
-  const auto first = log.find("scaling.use_gpu = true, but chips are threads of the CPU");
-  ASSERT_NE(first, std::string::npos) << log;
-  EXPECT_EQ(log.find("scaling.use_gpu", first + 1), std::string::npos) << log;
+TEST(Devices, AreChosenWithOneReason) {
+  const LoggedRun run = testing::run_logged(alone, 1);
+  expect_ok(run.result);
+  const auto first = run.log.find("chips are threads of the CPU: looked for a TPU");
+  ASSERT_NE(first, std::string::npos) << run.log;
+  EXPECT_EQ(run.log.find("chips are threads", first + 1), std::string::npos) << run.log;
 }
 
-TEST(Devices, ThatAreRequiredAreAnError) {
+TEST(Devices, ThatArentThereAreAnError) {
   expect_error(Errc::unavailable,
-               {"scaling.use_tpu = true", "looked for a TPU", "fit() at run_loop.cpp:"}, [] {
-                 run_loop(alone, 0, {}, [](TrainerOptions& options) {
-                   options.scaling.use_tpu = options.scaling.require_device = true;
-                 });
+               {"scaling.use_tpu = true", "looked for a TPU", "pip install libtpu",
+                "fit() at run_loop.cpp:"},
+               [] {
+                 run_loop(alone, 0, {},
+                          [](TrainerOptions& options) { options.scaling.use_tpu = true; });
                });
 }
 

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "data/files/utf8.hpp"
+#include "tools/weft/devices/devices.hpp"
 #include "tools/weft/doctor/doctor.hpp"
 #include "tools/weft/export.hpp"
 #include "tools/weft/hosts/host_part.hpp"
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
   weft::add_rescue(app, code);
   weft::add_sweep(app, code);
   weft::add_doctor(app, code);
+  weft::add_devices(app, code);
   weft::add_manual(app, code);
   const std::vector<std::string> words = weft::translated(app, {argv + 1, argv + argc});
   try {

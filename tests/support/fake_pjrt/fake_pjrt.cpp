@@ -33,6 +33,7 @@ void attributes(AttributesArgs& args) {
 }
 
 void create_client(ClientCreateArgs& args) {
+  if (state().plugin.on_client) state().plugin.on_client();
   auto client = std::make_unique<FakeClient>();
   std::size_t count = state().plugin.device_count;
   for (const NamedValue& option : std::span(args.options, args.option_count)) {

@@ -48,6 +48,7 @@ struct FakePlugin {
   std::set<std::string> known_flags{"xla_cpu_enable_fast_min_max", "xla_cpu_use_xnnpack"};
   /// By the name of a function: the code and the words of the error that each call returns.
   std::map<std::string, std::pair<int, std::string>> errors{};
+  std::function<void()> on_client{};  ///< is called when a client is made
 
   bool holds_runs = false;      ///< runs don't begin until release()
   bool copies_results = false;  ///< never writes a result to the place of an argument

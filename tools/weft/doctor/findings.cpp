@@ -180,8 +180,8 @@ Finding of_ptrace(const Machine& machine) {
 
 Finding of_accelerators(const Machine& machine) {
   if (machine.accelerators.empty()) return {"accelerators", "none; chips are threads"};
-  return {"accelerators",
-          fmt::format("{}; not used by this version", fmt::join(machine.accelerators, ", "))};
+  return {"accelerators", fmt::format("{}; weft devices shows their plug-ins",
+                                      fmt::join(machine.accelerators, ", "))};
 }
 
 }  // namespace

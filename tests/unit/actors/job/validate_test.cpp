@@ -66,18 +66,19 @@ TEST(Validate, AnEagerJobHasTheAxesOfItsMeshOnOneChip) {
   EXPECT_FALSE(spec({}).is_eager);
 }
 
-TEST(Validate, TakesResourcesAsChips) {
-  EXPECT_EQ(spec({.scaling = {.num_workers = 2, .resources_per_worker = {{"TPU", 4}}}}).num_chips(),
-            8);
-}
-
-TEST(Validate, TakesCpusBesideAnAcceleratorAsCoresAndAloneAsChips) {
-  const JobSpec both = spec({.scaling = {.resources_per_worker = {{"CPU", 8}, {"TPU", 4}}}});
+TEST(Validate, TakesCpusAloneAsChipsAndBesideChipsAsCores) {
+  const JobSpec alone = spec({.scaling = {.num_workers = 2, .resources_per_worker = {{"CPU", 8}}}});
+  EXPECT_EQ(alone.num_chips(), 16);
+  EXPECT_EQ(alone.cpus_per_worker, 0);
+  const JobSpec both =
+      spec({.scaling = {.chips_per_worker = 4, .resources_per_worker = {{"CPU", 8}}}});
   EXPECT_EQ(both.chips_per_worker, 4);
   EXPECT_EQ(both.cpus_per_worker, 8);
-  const JobSpec alone = spec({.scaling = {.resources_per_worker = {{"CPU", 8}}}});
-  EXPECT_EQ(alone.chips_per_worker, 8);
-  EXPECT_EQ(alone.cpus_per_worker, 0);
+}
+
+TEST(Validate, RefusesADeviceThatIsntThere) {
+  expect_refused(Errc::unavailable, {"resources_per_worker[\"TPU\"]", "looked for a TPU"},
+                 {.scaling = {.num_workers = 2, .resources_per_worker = {{"CPU", 8}, {"TPU", 4}}}});
 }
 
 TEST(Validate, TakesTheOrderOfTheChips) {

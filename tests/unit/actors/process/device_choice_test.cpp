@@ -14,38 +14,47 @@ namespace {
 using testing::expect_error;
 using testing::TemporaryFolder;
 
-/// Makes a folder that stands for a machine with these files in /dev.
+/// Makes a folder that stands for a machine with these files in /dev, and with no plug-in.
 struct Machine {
   explicit Machine(std::initializer_list<const char*> files) {
-    std::filesystem::create_directory(root() + "/dev");
-    for (const char* file : files) std::ofstream(root() + "/dev/" + file).put(0);
+    std::filesystem::create_directory(folder.path() + "/dev");
+    for (const char* file : files) std::ofstream(folder.path() + "/dev/" + file).put(0);
   }
-  std::string root() const { return folder.path(); }
+  /// Adds a plug-in for NVIDIA's GPUs.
+  std::string add_plugin() {
+    packages = folder.path() + "/packages";
+    const std::string plugin = packages + "/jax_plugins/xla_cuda13/xla_cuda_plugin.so";
+    std::filesystem::create_directories(std::filesystem::path(plugin).parent_path());
+    std::ofstream(plugin).put(0);
+    return plugin;
+  }
+  DeviceMachine machine() const {
+    return {.root = folder.path(), .variable = [this](const char* name) {
+              return std::string_view(name) == "PYTHONPATH" ? packages.c_str() : nullptr;
+            }};
+  }
   TemporaryFolder folder;
+  std::string packages{};
 };
 
 TEST(DeviceChoice, IsAutomaticByDefaultAndSaysWhatItLookedFor) {
-  const Machine none({});
-  const DeviceChoice choice = choose_device({}, none.root());
+  const DeviceChoice choice = choose_device({}, Machine({}).machine());
   EXPECT_EQ(choice.kind, DeviceKind::cpu);
-  EXPECT_FALSE(choice.falls_back);
   EXPECT_EQ(choice.why,
             "chips are threads of the CPU: looked for a TPU (/dev/accel0, /dev/vfio: absent) and a "
             "GPU (/dev/nvidia0, /dev/kfd: absent)");
 }
 
-TEST(DeviceChoice, FallsBackToTheCpuWithOneReason) {
-  const Machine gpu({"nvidia0"});
-  const DeviceChoice tpu = choose_device({.use_tpu = true}, gpu.root());
-  EXPECT_EQ(tpu.kind, DeviceKind::cpu);
-  EXPECT_TRUE(tpu.falls_back);
-  EXPECT_EQ(tpu.why,
-            "scaling.use_tpu = true, but chips are threads of the CPU: looked for a TPU "
-            "(/dev/accel0, /dev/vfio: absent); scaling.require_device makes this an error");
-  EXPECT_EQ(choose_device({.use_gpu = true}, gpu.root()).why,
-            "scaling.use_gpu = true, but chips are threads of the CPU: looked for a GPU "
-            "(/dev/nvidia0: present, but this version drives CPUs only); scaling.require_device "
-            "makes this an error");
+TEST(DeviceChoice, SaysWhyAGpuThatIsThereIsntUsed) {
+  Machine gpu({"nvidia0"});
+  EXPECT_EQ(choose_device({}, gpu.machine()).why,
+            "chips are threads of the CPU: looked for a TPU (/dev/accel0, /dev/vfio: absent) and a "
+            "GPU (/dev/nvidia0: present, but there is no PJRT plug-in for it)");
+  const std::string plugin = gpu.add_plugin();
+  EXPECT_EQ(choose_device({}, gpu.machine()).why,
+            "chips are threads of the CPU: looked for a TPU (/dev/accel0, /dev/vfio: absent) and a "
+            "GPU (/dev/nvidia0: present, with the PJRT plug-in " +
+                plugin + ", but this version runs programs on CPUs only)");
 }
 
 TEST(DeviceChoice, IsAskedForByAnyOfTheFields) {
@@ -54,20 +63,29 @@ TEST(DeviceChoice, IsAskedForByAnyOfTheFields) {
        {ScalingConfig{.device = DeviceKind::gpu}, ScalingConfig{.use_gpu = true},
         ScalingConfig{.resources_per_worker = {{"CPU", 2}, {"GPU", 1}}},
         ScalingConfig{.accelerator_type = "A100"}}) {
-    EXPECT_TRUE(choose_device(scaling, none.root()).falls_back);
+    expect_error(Errc::unavailable,
+                 {"looked for a GPU (/dev/nvidia0, /dev/kfd: absent)",
+                  "pip install 'jax-cuda13-plugin[with-cuda]'", "weft devices"},
+                 [&] { choose_device(scaling, none.machine()); });
   }
   for (const ScalingConfig& scaling :
        {ScalingConfig{.device = DeviceKind::cpu}, ScalingConfig{.accelerator_type = "CPU"},
         ScalingConfig{.resources_per_worker = {{"CPU", 2}}}}) {
-    EXPECT_FALSE(choose_device(scaling, none.root()).falls_back);
+    EXPECT_EQ(choose_device(scaling, none.machine()).kind, DeviceKind::cpu);
   }
 }
 
-TEST(DeviceChoice, IsAnErrorWhereTheDeviceIsRequired) {
-  const Machine none({});
-  expect_error(
-      Errc::unavailable, {"scaling.accelerator_type = \"TPU-V4\"", "/dev/accel0", "require_device"},
-      [&] { choose_device({.require_device = true, .accelerator_type = "TPU-V4"}, none.root()); });
+TEST(DeviceChoice, NamesTheFieldAndWhatIsMissing) {
+  Machine gpu({"nvidia0"});
+  expect_error(Errc::unavailable,
+               {"scaling.accelerator_type = \"TPU-V4\"", "/dev/accel0", "pip install libtpu"},
+               [&] { choose_device({.accelerator_type = "TPU-V4"}, gpu.machine()); });
+  expect_error(Errc::unavailable,
+               {"scaling.use_gpu = true", "/dev/nvidia0: present", "no PJRT plug-in"},
+               [&] { choose_device({.use_gpu = true}, gpu.machine()); });
+  const std::string plugin = gpu.add_plugin();
+  expect_error(Errc::unavailable, {"scaling.use_gpu = true", plugin, "on CPUs only"},
+               [&] { choose_device({.use_gpu = true}, gpu.machine()); });
 }
 
 TEST(DeviceChoice, RefusesTwoKinds) {
