@@ -5,12 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "chips/cpu/cpu_chip_collectives.hpp"
 #include "chips/cpu/cpu_plan.hpp"
 #include "chips/cpu/kernels/spread.hpp"
 #include "chips/cpu/loops/aligned_buffer.hpp"
 #include "chips/cpu/loops/vectorize.hpp"
-#include "chips/engine/state_hash.hpp"
+#include "chips/engine/arena_chip_collectives.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/reduce/reduce.hpp"
 #include "transport/state/commits.hpp"
@@ -27,7 +26,7 @@ struct Executor::State {
   Communicator communicator;
   Commits commits;
   std::optional<PreparedCall> meeting{};  ///< with the chip's twins on other hosts; absent: none
-  CpuChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
+  ArenaChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
   kernels::AlignedBuffer scratch{};  ///< for the running kernel; large enough for all loaded plans
   std::uint64_t temp_bytes = 0;      ///< the maximum over the loaded plans
   std::uint64_t shared_bytes = 0;
@@ -257,7 +256,8 @@ struct Executor::State {
 };
 
 Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
-                   WaitPolicy policy, int local_index, std::unique_ptr<CollectiveTier> network) {
+                   WaitPolicy policy, int local_index, std::unique_ptr<CollectiveTier> network)
+    : ArenaEngine(memory, mesh, position, local_index) {
   const int arena = chip_on_host(mesh, position);
   const bool meets_hosts = network != nullptr && mesh.dcn_atoms() != 0;
   state_.reset(new State{
@@ -287,35 +287,6 @@ std::string Executor::limitation() {
       "this process may not execute memory that it has written ({}): loops over elementwise ops "
       "run in tiles, which is slower; allow it (SELinux: execmem), or set WEFT_KERNELS=tiles",
       refusal);
-}
-
-int Executor::local_index() const { return state_->local_index; }
-
-void Executor::settle() noexcept { state_->memory.prefer_this_node(state_->arena); }
-
-void Executor::reserve(std::uint64_t offset, std::size_t bytes) {
-  state_->memory.reserve(state_->arena, offset, bytes);
-}
-
-void Executor::upload(std::uint64_t offset, std::size_t,
-                      const std::function<void(std::byte*)>& fill) {
-  fill(state_->base + offset);
-}
-
-std::byte* Executor::host_address(std::uint64_t offset) { return state_->base + offset; }
-
-void Executor::copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) {
-  const Mesh& mesh = state_->chip.mesh;
-  if (host_of(mesh, position) != host_of(mesh, state_->chip.position)) {
-    fail(Errc::unavailable, "chip {} can't copy from chip {}, which is on another host",
-         mesh.device_at(state_->chip.position), mesh.device_at(position));
-  }
-  const std::byte* arena = state_->memory.arena(chip_on_host(mesh, position));
-  std::memcpy(state_->base + to, arena + from, bytes);
-}
-
-void Executor::download(std::uint64_t offset, std::span<std::byte> to) {
-  std::memcpy(to.data(), state_->base + offset, to.size());
 }
 
 std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) {
@@ -373,8 +344,6 @@ void Executor::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t ste
 bool Executor::poll() { return state_->advance(false); }
 
 void Executor::wait() { state_->advance(true); }
-
-void Executor::add_to(StateHash& hash) { hash.add(state_->local_index, state_->base); }
 
 void Executor::call(std::uint64_t step, std::uint32_t program,
                     const std::function<void(Chip&)>& body) {

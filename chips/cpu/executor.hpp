@@ -5,14 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "chips/engine/engine.hpp"
+#include "chips/engine/arena_engine.hpp"
 #include "transport/collectives/communicator.hpp"
 
 namespace weft {
 
-/// The engine of a CPU thread. The chip's memory is its arena, which all processes of the host have
-/// mapped.
-class Executor final : public Engine {
+/// The engine of a CPU thread.
+class Executor final : public ArenaEngine {
  public:
   /// `memory` is that of the host's chips. `local_index` is the chip's index among its worker's
   /// chips. `network` connects to the chips of other hosts; null if no collective needs them.
@@ -25,16 +24,6 @@ class Executor final : public Engine {
   /// they aren't.
   static std::string limitation();
 
-  int local_index() const override;
-  /// Makes the arena get its memory from the NUMA node of the calling thread from now on, whichever
-  /// thread reserves the memory.
-  void settle() noexcept override;
-  void reserve(std::uint64_t offset, std::size_t bytes) override;
-  void upload(std::uint64_t offset, std::size_t bytes,
-              const std::function<void(std::byte*)>& fill) override;
-  std::byte* host_address(std::uint64_t offset) override;
-  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) override;
-  void download(std::uint64_t offset, std::span<std::byte> to) override;
   std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) override;
   void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const RunBuffers& buffers,
              RunCommit commit = {}) override;
@@ -42,7 +31,6 @@ class Executor final : public Engine {
   void wait() override;
   void call(std::uint64_t step, std::uint32_t program,
             const std::function<void(Chip&)>& body) override;
-  void add_to(StateHash& hash) override;
 
  private:
   struct State;

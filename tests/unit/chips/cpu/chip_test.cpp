@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "chips/cpu/cpu_chip_collectives.hpp"
 #include "chips/cpu/executor.hpp"
+#include "chips/engine/arena_chip_collectives.hpp"
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 

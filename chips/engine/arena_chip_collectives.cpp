@@ -1,4 +1,4 @@
-#include "chips/cpu/cpu_chip_collectives.hpp"
+#include "chips/engine/arena_chip_collectives.hpp"
 
 #include <algorithm>
 #include <string>
@@ -22,8 +22,8 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-CpuChipCollectives::CpuChipCollectives(JobMemory& memory, const Mesh& mesh, int position,
-                                       int local_index, Communicator& communicator)
+ArenaChipCollectives::ArenaChipCollectives(JobMemory& memory, const Mesh& mesh, int position,
+                                           int local_index, Communicator& communicator)
     : ChipCollectives(mesh, position, local_index),
       memory_(memory),
       mesh_(mesh),
@@ -31,7 +31,7 @@ CpuChipCollectives::CpuChipCollectives(JobMemory& memory, const Mesh& mesh, int 
       arena_(chip_on_host(mesh, position)),
       communicator_(communicator) {}
 
-void CpuChipCollectives::carry_out(const ChipCall& call) {
+void ArenaChipCollectives::carry_out(const ChipCall& call) {
   if (call.kind == CollectiveKind::barrier) {
     CollectiveCall barrier = call.in_arena(0, 0);
     return run(barrier, call);
@@ -44,7 +44,7 @@ void CpuChipCollectives::carry_out(const ChipCall& call) {
   run(in_place, call);
 }
 
-void CpuChipCollectives::carry_out_staged(const ChipCall& call) {
+void ArenaChipCollectives::carry_out_staged(const ChipCall& call) {
   const auto element = static_cast<std::size_t>(byte_size(call.dtype));
   const bool in_place = call.is_in_place();
   const auto staged_parts =
@@ -88,14 +88,14 @@ void CpuChipCollectives::carry_out_staged(const ChipCall& call) {
   } while (done < call.count);
 }
 
-std::optional<std::uint64_t> CpuChipCollectives::place_in_arena(const std::byte* data) const {
+std::optional<std::uint64_t> ArenaChipCollectives::place_in_arena(const std::byte* data) const {
   const auto arena = reinterpret_cast<std::uintptr_t>(memory_.arena(arena_));
   const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(data) - arena;  // large if outside
   if (offset >= memory_.arena_capacity() || offset % kOffsetAlignment != 0) return {};
   return offset;
 }
 
-void CpuChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::int64_t whole) {
+void ArenaChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::int64_t whole) {
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads the tags of bodies over all words
   call.tag = (body_ + 1) * kOdd + static_cast<std::uint64_t>(whole);
   const CallSite site{encode(call), of.where.file_name(), of.where.line()};

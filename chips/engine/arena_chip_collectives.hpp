@@ -1,5 +1,5 @@
 #pragma once
-/// CpuChipCollectives: carries out the collectives of on_each_chip() bodies in the arenas.
+/// ArenaChipCollectives: carries out the collectives of on_each_chip() bodies in the arenas.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace weft {
 /// Larger operands and results are copied in pieces of this size, which stay in the caches.
 inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
 
-class CpuChipCollectives final : public ChipCollectives {
+class ArenaChipCollectives final : public ChipCollectives {
  public:
   /// `communicator` is the one that the executor's plans use.
-  CpuChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
-                     Communicator& communicator);
+  ArenaChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
+                       Communicator& communicator);
 
   /// Begins a body of on_each_chip(). `body` is the body's number among the loop's programs. It is
   /// a part of every call, so calls of chips that run different bodies don't match.

@@ -1,0 +1,37 @@
+#pragma once
+/// ArenaEngine: the part of an engine that is the same for all chips whose memory is the arena.
+
+#include "chips/engine/engine.hpp"
+#include "transport/job/job_memory.hpp"
+
+namespace weft {
+
+/// An engine of a chip of the CPU. The chip's memory is its arena, which all processes of the host
+/// have mapped.
+class ArenaEngine : public Engine {
+ public:
+  /// `memory` is that of the host's chips. `memory` and `mesh` must outlive the engine.
+  ArenaEngine(JobMemory& memory, const Mesh& mesh, int position, int local_index);
+
+  int local_index() const final { return local_index_; }
+  /// Makes the arena get its memory from the NUMA node of the calling thread from now on, whichever
+  /// thread reserves the memory.
+  void settle() noexcept final;
+  void reserve(std::uint64_t offset, std::size_t bytes) final;
+  void upload(std::uint64_t offset, std::size_t bytes,
+              const std::function<void(std::byte*)>& fill) final;
+  std::byte* host_address(std::uint64_t offset) final { return base_ + offset; }
+  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) final;
+  void download(std::uint64_t offset, std::span<std::byte> to) final;
+  void add_to(StateHash& hash) final;
+
+ private:
+  JobMemory& memory_;
+  const Mesh& mesh_;
+  const int position_;
+  const int local_index_;
+  const int arena_;        ///< the chip's number in the job's memory
+  std::byte* const base_;  ///< begin of the chip's arena
+};
+
+}  // namespace weft
