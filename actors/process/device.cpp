@@ -10,6 +10,7 @@ std::string_view to_string(DeviceKind kind) noexcept {
     case DeviceKind::cpu: return "cpu";
     case DeviceKind::gpu: return "gpu";
     case DeviceKind::tpu: return "tpu";
+    case DeviceKind::pjrt_cpu: return "pjrt:cpu";
   }
   return "unknown";
 }

@@ -68,6 +68,19 @@ std::string looked_for(DeviceKind kind, const DeviceMachine& machine) {
       name, fmt::join(found, ", "), plugin);
 }
 
+/// Chooses the CPU through a plug-in, which must be there.
+DeviceChoice with_plugin(const Asked& asked, const DeviceMachine& machine) {
+  const std::string plugin = plugin_for(DeviceKind::cpu, machine);
+  if (plugin.empty()) {
+    fail(Errc::unavailable,
+         "{}: there is no PJRT plug-in for CPUs; install one ({}), or name its file in "
+         "WEFT_PJRT_PLUGIN (weft devices shows what there is)",
+         asked.field, pjrt::install_command(DeviceKind::cpu));
+  }
+  return {.kind = DeviceKind::pjrt_cpu,
+          .why = fmt::format("chips are devices of the PJRT plug-in {}: {}", plugin, asked.field)};
+}
+
 }  // namespace
 
 DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceMachine& machine) {
@@ -85,6 +98,7 @@ DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceMachine& ma
   if (asked.front().kind == DeviceKind::cpu) {
     return {.why = fmt::format("chips are threads of the CPU: {}", asked.front().field)};
   }
+  if (asked.front().kind == DeviceKind::pjrt_cpu) return with_plugin(asked.front(), machine);
   fail(Errc::unavailable,
        "{}: looked for {}; on a machine that has one, this brings its plug-in: {}; without the "
        "request the same loop runs on threads of the CPU (weft devices shows what there is)",

@@ -189,6 +189,7 @@ std::string_view install_command(DeviceKind kind) {
     case DeviceKind::gpu: return "pip install 'jax-cuda13-plugin[with-cuda]'";
     case DeviceKind::tpu: return "pip install libtpu";
     case DeviceKind::cpu:
+    case DeviceKind::pjrt_cpu:
     case DeviceKind::automatic: break;
   }
   return "pip install lammps-jax-pjrt-cpu";

@@ -36,10 +36,11 @@ Executable::~Executable() {
 }
 
 LaunchedRun Executable::launch(std::span<void* const> arguments, std::span<const std::int64_t> kept,
-                               void* device) const {
+                               void* device, void* context) const {
   Block<ExecuteOptions> options;
   options->kept_inputs = kept.data();
   options->kept_count = kept.size();
+  options->context = context;
   std::vector<void*> outputs(num_outputs_);
   void* const* const argument_row = arguments.data();
   void** const output_row = outputs.data();

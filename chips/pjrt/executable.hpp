@@ -32,9 +32,9 @@ class Executable {
   /// has ended, and some at once. The number, dtypes and shapes of the arguments must be those of
   /// the program, because plug-ins check nothing but sizes in bytes. `kept` has the arguments that
   /// the run must not take for its results. `device` is null for a program that was compiled for a
-  /// device. Throws PluginError.
+  /// device. `context` is that of its foreign calls (foreign_calls.hpp). Throws PluginError.
   LaunchedRun launch(std::span<void* const> arguments, std::span<const std::int64_t> kept = {},
-                     void* device = nullptr) const;
+                     void* device = nullptr, void* context = nullptr) const;
   /// Returns the bytes from which Client::load() makes it again.
   std::string serialize() const;
   /// Launches a program of several replicas on the devices for which it was compiled, in one call,

@@ -8,9 +8,21 @@
 
 #include "chips/cpu/cpu_target.hpp"
 #include "chips/cpu/executor.hpp"
+#include "chips/pjrt/pjrt_engine.hpp"
+#include "chips/pjrt/pjrt_target.hpp"
 
 namespace weft {
 namespace {
+
+std::unique_ptr<Engine> make_pjrt_engine(EngineParts parts) {
+  if (parts.network != nullptr) {
+    fail(Errc::unavailable,
+         "scaling.device = pjrt:cpu with chips on several hosts: this version runs such chips on "
+         "one host only; use scaling.device = cpu");
+  }
+  return std::make_unique<PjrtEngine>(parts.memory, parts.mesh, parts.position, parts.recorder,
+                                      parts.policy, parts.local_index);
+}
 
 constexpr ChipKind kKinds[] = {
     {.kind = DeviceKind::cpu,
@@ -20,6 +32,10 @@ constexpr ChipKind kKinds[] = {
                                          parts.policy, parts.local_index, std::move(parts.network));
      },
      .limitation = Executor::limitation},
+    {.kind = DeviceKind::pjrt_cpu,
+     .target = &kPjrtCpuTarget,
+     .make = make_pjrt_engine,
+     .limitation = [] { return std::string(); }},
 };
 
 }  // namespace

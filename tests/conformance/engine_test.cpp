@@ -1,6 +1,6 @@
 // Tests that each engine does everything that chips/engine/engine.hpp demands of a kind of chip.
-// The engines are the CPU's and two that run the reference interpreter, of which one has a target
-// that differs from the CPU's in every field.
+// The engines are the CPU's, that of a PJRT plug-in for CPUs, and two that run the reference
+// interpreter, of which one has a target that differs from the CPU's in every field.
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,8 @@
 
 #include "chips/cpu/cpu_target.hpp"
 #include "chips/engine/state_hash.hpp"
+#include "chips/pjrt/pjrt_engine.hpp"
+#include "chips/pjrt/pjrt_target.hpp"
 #include "spmd/ops/builder.hpp"
 #include "spmd/program/custom_function.hpp"
 #include "spmd/program/element.hpp"
@@ -18,6 +20,7 @@
 #include "tests/property/seeds.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/random_program.hpp"
+#include "tests/support/real_plugins.hpp"
 #include "tests/support/reference_engine.hpp"
 
 namespace weft::engine_test {
@@ -36,10 +39,29 @@ struct EngineKind {
   const Target* target;
 };
 
+std::unique_ptr<Engine> make_pjrt_engine(testing::EngineSetup setup) {
+  return std::make_unique<PjrtEngine>(setup.memory, setup.mesh, setup.position, setup.board,
+                                      setup.policy, setup.local_index);
+}
+
+/// Returns whether there is a plug-in: the one in WEFT_PJRT_PLUGIN or the newest that was got.
+bool has_plugin() {
+  static const bool has = [] {
+    if (const char* given = std::getenv("WEFT_PJRT_PLUGIN")) return std::filesystem::exists(given);
+    const auto plugins = testing::real_plugins();
+    if (!plugins.empty()) ::setenv("WEFT_PJRT_PLUGIN", plugins.back().path.c_str(), 1);
+    return !plugins.empty();
+  }();
+  return has;
+}
+
 const Mesh kPair({2}, {"data"});
 
 class EngineConformance : public ::testing::TestWithParam<EngineKind> {
  protected:
+  void SetUp() override {
+    if (&target() == &kPjrtCpuTarget && !has_plugin()) GTEST_SKIP() << testing::kNoRealPlugins;
+  }
   EngineMesh chips_of(const Mesh& mesh, EngineMeshOptions options = {}) const {
     options.make = GetParam().make;
     return EngineMesh(mesh, options);
@@ -241,7 +263,9 @@ TEST_P(EngineConformance, WritesNoUpdateBeforeAllHaveCommitted) {
   EXPECT_FALSE(chips.engine(0).poll());
   EXPECT_EQ(floats(chips, 0, plan.buffers.outputs[1], 1).at(0), -7);
   chips.engine(1).start(plan.chips[1], 1, plan.buffers, {.step = 1});
-  while (!chips.engine(1).poll()) chips.engine(0).poll();
+  for (bool has_ended = false; !chips.engine(1).poll();) {
+    if (!has_ended) has_ended = chips.engine(0).poll();
+  }
   EXPECT_EQ(floats(chips, 1, plan.buffers.outputs[1], 1).at(0), 1);
 }
 
@@ -445,6 +469,7 @@ TEST(ContraryEngine, RefusesAPlanForTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance,
                          ::testing::Values(EngineKind{"cpu", testing::make_cpu_engine, &kCpuTarget},
+                                           EngineKind{"pjrt", make_pjrt_engine, &kPjrtCpuTarget},
                                            EngineKind{"reference", testing::make_reference_engine,
                                                       &testing::kReferenceTarget},
                                            EngineKind{"contrary", testing::make_contrary_engine,

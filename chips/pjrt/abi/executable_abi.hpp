@@ -71,6 +71,7 @@ struct ExecuteOptions {
   int launch_id;
   const std::int64_t* kept_inputs;  ///< inputs that the run must not take for its results
   std::size_t kept_count;
+  void* context;
 };
 struct ExecuteArgs {
   Head head;

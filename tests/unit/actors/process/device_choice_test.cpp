@@ -20,10 +20,9 @@ struct Machine {
     std::filesystem::create_directory(folder.path() + "/dev");
     for (const char* file : files) std::ofstream(folder.path() + "/dev/" + file).put(0);
   }
-  /// Adds a plug-in for NVIDIA's GPUs.
-  std::string add_plugin() {
+  std::string add_plugin(const std::string& name = "jax_plugins/xla_cuda13/xla_cuda_plugin.so") {
     packages = folder.path() + "/packages";
-    const std::string plugin = packages + "/jax_plugins/xla_cuda13/xla_cuda_plugin.so";
+    const std::string plugin = packages + "/" + name;
     std::filesystem::create_directories(std::filesystem::path(plugin).parent_path());
     std::ofstream(plugin).put(0);
     return plugin;
@@ -86,6 +85,20 @@ TEST(DeviceChoice, NamesTheFieldAndWhatIsMissing) {
   const std::string plugin = gpu.add_plugin();
   expect_error(Errc::unavailable, {"scaling.use_gpu = true", plugin, "on CPUs only"},
                [&] { choose_device({.use_gpu = true}, gpu.machine()); });
+}
+
+TEST(DeviceChoice, TakesAPluginForCpusByNameOnly) {
+  Machine machine({});
+  expect_error(Errc::unavailable,
+               {"scaling.device = pjrt:cpu", "no PJRT plug-in for CPUs",
+                "pip install lammps-jax-pjrt-cpu", "WEFT_PJRT_PLUGIN"},
+               [&] { choose_device({.device = DeviceKind::pjrt_cpu}, machine.machine()); });
+  const std::string plugin = machine.add_plugin("xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so");
+  const DeviceChoice choice = choose_device({.device = DeviceKind::pjrt_cpu}, machine.machine());
+  EXPECT_EQ(choice.kind, DeviceKind::pjrt_cpu);
+  EXPECT_EQ(choice.why,
+            "chips are devices of the PJRT plug-in " + plugin + ": scaling.device = pjrt:cpu");
+  EXPECT_EQ(choose_device({}, machine.machine()).kind, DeviceKind::cpu);
 }
 
 TEST(DeviceChoice, RefusesTwoKinds) {

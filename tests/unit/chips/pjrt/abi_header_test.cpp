@@ -10,6 +10,7 @@
 #include "chips/pjrt/abi/buffer_abi.hpp"
 #include "chips/pjrt/abi/client_abi.hpp"
 #include "chips/pjrt/abi/executable_abi.hpp"
+#include "chips/pjrt/abi/ffi_abi.hpp"
 #include "chips/pjrt/plugin.hpp"
 
 namespace weft::pjrt::abi_header_test {
@@ -97,6 +98,10 @@ EXPECT_PART(ExecuteOptions, PJRT_ExecuteOptions);
 EXPECT_FIELD(ExecuteOptions, launch_id, PJRT_ExecuteOptions, launch_id);
 EXPECT_FIELD(ExecuteOptions, kept_inputs, PJRT_ExecuteOptions, non_donatable_input_indices);
 EXPECT_FIELD(ExecuteOptions, kept_count, PJRT_ExecuteOptions, num_non_donatable_input_indices);
+EXPECT_FIELD(ExecuteOptions, context, PJRT_ExecuteOptions, context);
+EXPECT_SLOT(kContextCreate, PJRT_ExecuteContext_Create);
+EXPECT_SLOT(kContextDestroy, PJRT_ExecuteContext_Destroy);
+EXPECT_FIELD(ContextArgs, context, PJRT_ExecuteContext_Create_Args, context);
 EXPECT_WHOLE(ExecuteArgs, PJRT_LoadedExecutable_Execute_Args);
 EXPECT_FIELD(ExecuteArgs, outputs, PJRT_LoadedExecutable_Execute_Args, output_lists);
 EXPECT_FIELD(ExecuteArgs, device, PJRT_LoadedExecutable_Execute_Args, execute_device);

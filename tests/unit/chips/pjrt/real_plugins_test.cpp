@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 
+#include "chips/pjrt/foreign_calls.hpp"
 #include "chips/pjrt/self_test.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/real_plugins.hpp"
@@ -103,6 +105,64 @@ TEST_F(RealPlugins, NameWhatTheyRefuse) {
     expect_error(Errc::invalid_argument,
                  {client->plugin().name(), "PJRT_LoadedExecutable_Execute", "expected 3"},
                  [&] { sum.launch({}, {}, client->devices()[0].handle); });
+  }
+}
+
+constexpr std::string_view kCalls = R"(module @calls {
+func.func @main(%0: tensor<2xf32>, %1: tensor<i32>) -> tensor<2xf32> {
+  %2:2 = "stablehlo.custom_call"(%0, %1) {api_version = 4 : i32,
+    backend_config = {collective = 7 : i64}, call_target_name = "weft.collective",
+    has_side_effect = true} : (tensor<2xf32>, tensor<i32>) -> (tensor<2xf32>, tensor<i32>)
+  %3 = "stablehlo.custom_call"(%2#0) {api_version = 4 : i32,
+    backend_config = {name = "f", op = 9 : i64, rule = "a -> a"},
+    call_target_name = "weft.custom_op"} : (tensor<2xf32>) -> tensor<2xf32>
+  "func.return"(%3) : (tensor<2xf32>) -> ()
+}
+}
+)";
+
+/// Adds 100 in a collective and doubles in a custom op. Refuses numbers below 0.
+struct Receiver final : ForeignReceiver {
+  void on_collective(const ForeignCall& call) override {
+    EXPECT_EQ(call.number, 7);
+    apply(call, [](float x) { return x + 100; });
+    std::memcpy(call.results[1], call.operands[1], sizeof(std::int32_t));
+  }
+  void on_custom_op(const ForeignCall& call) override {
+    EXPECT_EQ(call.number, 9);
+    apply(call, [](float x) { return 2 * x; });
+  }
+  template <typename Function>
+  static void apply(const ForeignCall& call, Function function) {
+    Pair values{};
+    std::memcpy(values.data(), call.operands[0], sizeof values);
+    if (values[0] < 0) fail(Errc::peer_lost, "chip 3 is gone");
+    for (float& value : values) value = function(value);
+    std::memcpy(call.results[0], values.data(), sizeof values);
+  }
+};
+
+TEST_F(RealPlugins, CallTheReceiverOfEachRun) {
+  for (const auto& client : clients_) {
+    Receiver receiver;
+    const ForeignContext context(client, receiver);
+    const Executable program = client->compile(kCalls);
+    const std::int32_t position = 5;
+    const auto run = [&](const Pair& values) {
+      const Buffer x = client->from_host(0, values.data(), ElementType::f32, kDims,
+                                         HostMemory::only_during_call);
+      const Buffer token =
+          client->from_host(0, &position, ElementType::s32, {}, HostMemory::only_during_call);
+      LaunchedRun launched = program.launch(std::array{x.handle(), token.handle()}, {},
+                                            client->devices()[0].handle, context.handle());
+      launched.done.await();
+      Pair result{};
+      launched.outputs[0].download(std::as_writable_bytes(std::span(result)));
+      return result;
+    };
+    EXPECT_EQ(run({1, 2}), (Pair{202, 204}));
+    expect_error(Errc::unavailable, {"chip 3 is gone"}, [&] { run({-1, 2}); });
+    EXPECT_EQ(run({3, 4}), (Pair{206, 208}));  // the process goes on after an error
   }
 }
 

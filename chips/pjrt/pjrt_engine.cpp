@@ -1,0 +1,360 @@
+#include "chips/pjrt/pjrt_engine.hpp"
+
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "chips/engine/arena_chip_collectives.hpp"
+#include "chips/pjrt/foreign_calls.hpp"
+#include "chips/pjrt/pjrt_plan.hpp"
+#include "spmd/mesh/hybrid_mesh.hpp"
+#include "transport/state/commits.hpp"
+
+namespace weft {
+namespace {
+
+pjrt::ElementType element_type(DType dtype) {
+  switch (dtype) {
+    case DType::pred: return pjrt::ElementType::pred;
+    case DType::i8: return pjrt::ElementType::s8;
+    case DType::u8: return pjrt::ElementType::u8;
+    case DType::i32: return pjrt::ElementType::s32;
+    case DType::u32: return pjrt::ElementType::u32;
+    case DType::i64: return pjrt::ElementType::s64;
+    case DType::f16: return pjrt::ElementType::f16;
+    case DType::bf16: return pjrt::ElementType::bf16;
+    case DType::f32: return pjrt::ElementType::f32;
+    case DType::f64: return pjrt::ElementType::f64;
+  }
+  fail(Errc::invalid_argument, "dtype {} has no element type of PJRT", to_string(dtype));
+}
+
+/// A thread that runs one function after another. Some plug-ins return from a launch only when the
+/// run has ended, and the chip's own thread must be able to poll.
+class LaunchThread {
+ public:
+  ~LaunchThread() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  /// Begins `work`, which must not throw. The last one must have ended.
+  void begin(std::function<void()> work) {
+    {
+      const std::lock_guard lock(mutex_);
+      work_ = std::move(work);
+    }
+    changed_.notify_all();
+  }
+  /// Waits until the work has ended or is in a Pause. Returns whether it has ended.
+  bool has_ended() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !work_ || is_paused_; });
+    return !work_;
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !work_; });
+  }
+
+  /// A scope in which the work, on any thread, waits for another chip.
+  class Pause {
+   public:
+    explicit Pause(LaunchThread& thread) : thread_(thread) { thread_.set_paused(true); }
+    ~Pause() { thread_.set_paused(false); }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    LaunchThread& thread_;
+  };
+
+ private:
+  void set_paused(bool is_paused) {
+    {
+      const std::lock_guard lock(mutex_);
+      is_paused_ = is_paused;
+    }
+    changed_.notify_all();
+  }
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return work_ || ends_; });
+      if (!work_) return;
+      lock.unlock();
+      work_();
+      lock.lock();
+      work_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> work_;
+  bool is_paused_ = false;
+  bool ends_ = false;
+  std::jthread thread_{[this] { run(); }};
+};
+
+}  // namespace
+
+struct PjrtEngine::State final : pjrt::ForeignReceiver {
+  State(JobMemory& the_memory, const Mesh& the_mesh, int the_position, const Recorder& the_recorder,
+        WaitPolicy policy, int local_index)
+      : memory(the_memory),
+        mesh(the_mesh),
+        position(the_position),
+        arena(chip_on_host(the_mesh, the_position)),
+        base(the_memory.arena(arena)),
+        recorder(the_recorder),
+        communicator(the_memory, the_mesh, the_position, the_recorder, policy),
+        commits(the_memory, the_mesh, the_position, the_recorder, policy),
+        collectives(the_memory, the_mesh, the_position, local_index, communicator) {}
+
+  JobMemory& memory;
+  const Mesh& mesh;
+  const int position;
+  const int arena;        ///< the chip's number in the job's memory
+  std::byte* const base;  ///< begin of the chip's arena
+  Recorder recorder;
+  Communicator communicator;  ///< during a run, only threads of the plug-in use it
+  Commits commits;
+  ArenaChipCollectives collectives;
+  pjrt::DeviceLease lease = pjrt::CpuDevices::of_process().lease(chips_per_host(mesh));
+  pjrt::ForeignContext context{lease.shared_client(), *this};
+  pjrt::Buffer chip_position = scalar(position);
+
+  // The run in progress. If there is none, `plan` is null.
+  std::shared_ptr<const PjrtPlan> plan{};
+  const PjrtPlan::Version* version = nullptr;
+  RunBuffers buffers{};
+  RunCommit commit{};
+  bool is_launched = false;
+  bool is_finished = false;  ///< the results are in their places
+  std::vector<pjrt::Buffer> arguments{};
+  std::optional<pjrt::LaunchedRun> launched{};
+  std::exception_ptr error{};       ///< of the launch
+  std::exception_ptr call_error{};  ///< of the first call that failed; says more than `error`
+
+  LaunchThread launcher{};  ///< declared last, so that it ends first
+
+  pjrt::Buffer scalar(std::int32_t value) const {
+    return lease.client().from_host(lease.device(), &value, pjrt::ElementType::s32, {},
+                                    pjrt::HostMemory::only_during_call);
+  }
+
+  // Called by threads of the plug-in, one call after another.
+  template <typename Body>
+  void receive(Body&& body) try {
+    if (call_error) std::rethrow_exception(call_error);
+    body();
+  } catch (...) {
+    if (!call_error) call_error = std::current_exception();
+    throw;
+  }
+  void on_collective(const pjrt::ForeignCall& call) override {
+    receive([&] {
+      const auto& collective = plan->collectives.at(static_cast<std::size_t>(call.number));
+      std::memcpy(base + collective.source, call.operands[0], collective.source_bytes);
+      {
+        const LaunchThread::Pause pause(launcher);
+        communicator.run(collective.call);
+      }
+      std::memcpy(call.results[0], base + collective.destination, collective.destination_bytes);
+      std::memcpy(call.results[1], call.operands[1], sizeof(std::int32_t));
+    });
+  }
+  void on_custom_op(const pjrt::ForeignCall& call) override {
+    receive([&] {
+      plan->custom_ops.at(static_cast<OpId>(call.number)).run(call.operands, call.results[0]);
+    });
+  }
+
+  /// Returns where each output of the run is written.
+  std::vector<OutputHome> homes() const {
+    const auto& outputs = plan->plan.program.outputs;
+    std::vector<OutputHome> homes;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const bool is_over_input =
+          outputs[i].updates >= 0 &&
+          buffers.inputs[static_cast<std::size_t>(outputs[i].updates)] == buffers.outputs[i];
+      homes.push_back(is_over_input ? OutputHome::updated : OutputHome::place);
+    }
+    return homes;
+  }
+
+  pjrt::Buffer argument(const StableHloArgument& of) const {
+    const std::uint64_t offset = of.role == StableHloArgument::Role::input
+                                     ? buffers.inputs[of.number]
+                                     : buffers.outputs[of.number];
+    std::vector<std::int64_t> dims;
+    for (int dim = 0; dim < of.type.shape.size(); ++dim) dims.push_back(of.type.shape[dim]);
+    return lease.client().from_host(lease.device(), base + offset, element_type(of.type.dtype),
+                                    dims, pjrt::HostMemory::used_in_place);
+  }
+
+  void launch() {
+    is_launched = true;
+    arguments.clear();
+    std::vector<void*> handles;
+    for (const StableHloArgument& of : version->hlo.arguments) {
+      if (of.role == StableHloArgument::Role::position) {
+        handles.push_back(chip_position.handle());
+        continue;
+      }
+      handles.push_back(arguments.emplace_back(argument(of)).handle());
+    }
+    launcher.begin([this, handles = std::move(handles)] {
+      try {
+        launched = version->executable->launch(
+            handles, {}, lease.client().devices()[lease.device()].handle, context.handle());
+        launched->done.await();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    });
+  }
+
+  /// Puts results in their places where the plug-in hasn't, and throws what the run has found.
+  void finish() {
+    launcher.wait();
+    arguments.clear();
+    if (call_error) std::rethrow_exception(call_error);
+    if (error) std::rethrow_exception(error);
+    for (std::size_t i = 0; i < version->hlo.results.size(); ++i) {
+      const StableHloResult& result = version->hlo.results[i];
+      const pjrt::Buffer& output = launched->outputs.at(i);
+      if (result.role == StableHloResult::Role::faults) {
+        std::array<std::int32_t, 2> faults{};
+        output.download(std::as_writable_bytes(std::span(faults)));
+        throw_fault(plan->plan.program, faults);
+        continue;
+      }
+      std::byte* const place = base + buffers.outputs[result.number];
+      const auto bytes = static_cast<std::size_t>(result.type.bytes());
+      if (output.address() != place) output.download({place, bytes});
+    }
+    launched.reset();
+    is_finished = true;
+  }
+
+  /// Returns false if a chip hasn't committed the step and `wait` is false.
+  bool may_update(bool wait) {
+    if (!wait) return commits.reached(commit.step);
+    commits.wait(commit.step);
+    return true;
+  }
+
+  /// Continues the run, and returns whether it is done. An exception ends the run.
+  bool advance(bool wait) try {
+    WEFT_CHECK(plan != nullptr);
+    if (!is_launched) {
+      if (plan->has_updates && !may_update(wait)) return false;
+      launch();
+    }
+    if (!is_finished) {
+      // After an abort the calls of the run end at once, and so does the run.
+      if (!wait && !memory.aborted() && !launcher.has_ended()) return false;
+      finish();
+    }
+    if (commit.is_awaited && !may_update(wait)) return false;
+    plan.reset();
+    return true;
+  } catch (...) {
+    end_failed();
+    throw;
+  }
+
+  void end_failed() noexcept {
+    launcher.wait();
+    arguments.clear();
+    launched.reset();
+    communicator.abandon();
+    plan.reset();
+  }
+};
+
+PjrtEngine::PjrtEngine(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
+                       WaitPolicy policy, int local_index)
+    : ArenaEngine(memory, mesh, position, local_index),
+      state_(std::make_unique<State>(memory, mesh, position, recorder, policy, local_index)) {}
+
+PjrtEngine::~PjrtEngine() {
+  if (state_->plan != nullptr) state_->end_failed();
+}
+
+std::shared_ptr<const LoadedPlan> PjrtEngine::load(const Plan& plan, bool checks) {
+  State& state = *state_;
+  const std::size_t room = state.memory.buffers_offset() - kArenaTempOffset;
+  if (plan.temp_bytes > room) {
+    fail(Errc::no_space,
+         "the plan has {} bytes of temporaries, but a chip's arena of {} bytes has room for {}: "
+         "use more chips, shard more tensors, or take smaller batches",
+         plan.temp_bytes, state.memory.arena_capacity(), room);
+  }
+  const std::shared_ptr<PjrtPlan> loaded =
+      load_pjrt_plan(plan, state.mesh, state.position, state.communicator, checks);
+  for (const PjrtPlan::Collective& collective : loaded->collectives) {
+    state.memory.reserve(state.arena, collective.source, collective.source_bytes);
+    state.memory.reserve(state.arena, collective.destination, collective.destination_bytes);
+  }
+  version_of(*loaded, std::vector(plan.program.outputs.size(), OutputHome::place), state.mesh,
+             state.lease.client());
+  return loaded;
+}
+
+void PjrtEngine::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t step,
+                       const RunBuffers& buffers, RunCommit commit) {
+  State& state = *state_;
+  WEFT_CHECK(state.plan == nullptr, step);
+  auto plan = std::static_pointer_cast<const PjrtPlan>(std::move(loaded));
+  const Program& program = plan->plan.program;
+  if (buffers.inputs.size() != program.inputs.size() ||
+      buffers.outputs.size() != program.outputs.size()) {
+    fail(Errc::invalid_argument,
+         "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
+         step, program.inputs.size(), program.outputs.size(), buffers.inputs.size(),
+         buffers.outputs.size());
+  }
+  state.plan = std::move(plan);
+  state.buffers = buffers;
+  state.commit = commit;
+  state.is_launched = state.is_finished = false;
+  state.error = state.call_error = nullptr;
+  state.communicator.set_step(step);
+  state.recorder.board.step(step);
+  state.commits.commit(commit.step);
+  try {
+    state.version = &version_of(*state.plan, state.homes(), state.mesh, state.lease.client());
+    if (!state.plan->has_updates) state.launch();
+  } catch (...) {
+    state.end_failed();
+    throw;
+  }
+}
+
+bool PjrtEngine::poll() { return state_->advance(false); }
+
+void PjrtEngine::wait() { state_->advance(true); }
+
+void PjrtEngine::call(std::uint64_t step, std::uint32_t program,
+                      const std::function<void(Chip&)>& body) {
+  State& state = *state_;
+  WEFT_CHECK(state.plan == nullptr, step);
+  state.communicator.set_step(step);
+  state.recorder.board.step(step);
+  body(state.collectives.chip_for(program));
+  state.communicator.leave_body();
+}
+
+}  // namespace weft

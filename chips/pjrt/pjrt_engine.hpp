@@ -1,0 +1,38 @@
+#pragma once
+/// PjrtEngine: the engine of a chip that is a device of a PJRT plug-in for CPUs.
+
+#include <memory>
+
+#include "chips/engine/arena_engine.hpp"
+#include "transport/blackbox/recorder.hpp"
+#include "transport/memory/wait.hpp"
+
+namespace weft {
+
+/// The plug-in's compiler makes one program of a plan's steps. It reads and writes the arena in
+/// place. For each collective the program calls weft, which carries it out as for other chips of
+/// the CPU, so that errors name the missing chip and the process goes on after them.
+///
+/// A run that updates state begins when all chips have committed the step, because the program may
+/// write its results at any time.
+class PjrtEngine final : public ArenaEngine {
+ public:
+  /// The arguments are those of Executor. Throws the errors of CpuDevices::lease().
+  PjrtEngine(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
+             WaitPolicy policy, int local_index = 0);
+  ~PjrtEngine() override;
+
+  std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) override;
+  void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const RunBuffers& buffers,
+             RunCommit commit = {}) override;
+  bool poll() override;
+  void wait() override;
+  void call(std::uint64_t step, std::uint32_t program,
+            const std::function<void(Chip&)>& body) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

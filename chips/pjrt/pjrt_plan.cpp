@@ -1,0 +1,87 @@
+#include "chips/pjrt/pjrt_plan.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "chips/engine/plan_calls.hpp"
+#include "spmd/ops/row.hpp"
+#include "spmd/program/index_check.hpp"
+
+namespace weft {
+namespace {
+
+std::size_t bytes_of_value(const Program& program, ValueId value) {
+  return static_cast<std::size_t>(program.type(value).bytes());
+}
+
+/// Returns the name of the collective that runs `op`.
+std::string name_of(const Plan& plan, const std::vector<CollectiveSummary>& summaries, OpId op) {
+  for (const CollectiveSummary& summary : summaries) {
+    const PlanStep& step = plan.steps[summary.start];
+    if (op >= step.first && op < step.end()) return summary.value;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::shared_ptr<PjrtPlan> load_pjrt_plan(const Plan& plan, const Mesh& mesh, int position,
+                                         Communicator& communicator, bool checks) {
+  const Mesh of_plan = mesh_on(plan, mesh);
+  verify(plan, of_plan);
+  auto loaded = std::make_shared<PjrtPlan>();
+  loaded->plan = plan;
+  loaded->checks = checks;
+  const Program& program = plan.program;
+  loaded->has_updates = std::ranges::any_of(
+      program.outputs, [](const ProgramOutput& output) { return output.updates >= 0; });
+  const std::vector<CollectiveSummary> summaries = collectives(plan, of_plan);
+  for (OpId op = 0; op < program.num_ops(); ++op) {
+    if (program.kind(op) == OpKind::custom_call) {
+      loaded->custom_ops.emplace(op, BoundCustomCall(program, op));
+    }
+    if (!is_collective(program.kind(op))) continue;
+    // Each op of a bucket is a call of its own, because each is one in the program's text.
+    CollectiveCall call =
+        collective_call(plan, {StepKind::collective, op, 1}, mesh, position, /*shared_begin=*/0);
+    const std::string name = name_of(plan, summaries, op);
+    call.name = name;
+    loaded->collectives.push_back(
+        {.call = communicator.prepare(call),
+         .source = call.source,
+         .destination = call.destination,
+         .source_bytes = bytes_of_value(program, program.op_operands(op)[0]),
+         .destination_bytes = bytes_of_value(program, program.result(op))});
+  }
+  return loaded;
+}
+
+const PjrtPlan::Version& version_of(const PjrtPlan& plan, const std::vector<OutputHome>& homes,
+                                    const Mesh& mesh, pjrt::Client& client) {
+  const auto found = plan.versions.find(homes);
+  if (found != plan.versions.end()) return found->second;
+  StableHlo hlo = to_stablehlo(
+      plan.plan.program, mesh_on(plan.plan, mesh), "weft_step",
+      {.collectives = CollectiveForm::calls, .homes = homes, .detects_anomaly = plan.checks});
+  WEFT_CHECK(hlo.collectives.size() == plan.collectives.size(), hlo.collectives.size());
+  auto executable = pjrt::CpuDevices::of_process().compile(client, hlo.text);
+  return plan.versions.emplace(homes, PjrtPlan::Version{std::move(hlo), std::move(executable)})
+      .first->second;
+}
+
+void throw_fault(const Program& program, const std::array<std::int32_t, 2>& faults) {
+  const auto [number, what] = faults;
+  if (number < 0) return;
+  const auto op = static_cast<OpId>(number);
+  if (program.kind(op) == OpKind::check_index) {
+    const ValueId source = picked_from(program, program.op_operands(op)[0]);
+    IndexCheck(program, op, source).refuse(what);
+  }
+  constexpr std::array kFound{"?", "computes a nan", "computes an infinity", "reads a nan"};
+  const std::string& loc = program.loc(op);
+  fail(Errc::invalid_argument, "detect_anomaly: {} {} in {}; check the values of its operands{}",
+       to_string(program.kind(op)), kFound.at(static_cast<std::size_t>(what)),
+       program.type(program.result(op)).to_string(), loc.empty() ? "" : " (at " + loc + ")");
+}
+
+}  // namespace weft
