@@ -49,7 +49,7 @@ bool has_plugin() {
   static const bool has = [] {
     if (const char* given = std::getenv("WEFT_PJRT_PLUGIN")) return std::filesystem::exists(given);
     const auto plugins = testing::real_plugins();
-    if (!plugins.empty()) ::setenv("WEFT_PJRT_PLUGIN", plugins.back().path.c_str(), 1);
+    if (!plugins.empty()) ::setenv("WEFT_PJRT_PLUGIN", plugins.front().path.c_str(), 1);
     return !plugins.empty();
   }();
   return has;

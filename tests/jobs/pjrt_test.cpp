@@ -84,7 +84,7 @@ class PjrtJobs : public ::testing::Test {
   void SetUp() override {
     const auto plugins = testing::real_plugins();
     if (plugins.empty()) GTEST_SKIP() << testing::kNoRealPlugins;
-    ::setenv("WEFT_PJRT_PLUGIN", plugins.back().path.c_str(), 1);  // for the workers too
+    ::setenv("WEFT_PJRT_PLUGIN", plugins.front().path.c_str(), 1);  // for the workers too
   }
   void TearDown() override { ::unsetenv("WEFT_PJRT_PLUGIN"); }
 };

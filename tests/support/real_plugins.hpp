@@ -1,21 +1,18 @@
 #pragma once
 /// Finds the real PJRT plug-ins for CPUs that `tools/dev plugins` has got.
 
-#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "chips/pjrt/discovery.hpp"
 
 namespace weft::testing {
 
-/// Returns the plug-ins in the folder, in which each Python package has a folder of its own.
+/// Returns the plug-ins in the folder, the newest first. Each Python package has a folder of its
+/// own.
 inline std::vector<pjrt::PluginFile> real_plugins(const std::string& folder = WEFT_PJRT_PLUGINS) {
-  std::string packages;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    packages += (packages.empty() ? "" : ":") + entry.path().string();
-  }
+  const std::string packages = folder + "/lammps-jax-pjrt-cpu:" + folder + "/xla-cpu-pjrt";
   return pjrt::find_plugins([&](const char* name) {
     return std::string_view(name) == "PYTHONPATH" ? packages.c_str() : nullptr;
   });

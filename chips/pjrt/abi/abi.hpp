@@ -9,7 +9,7 @@
 /// which are zero unless they are set, and suit plug-ins that are older and newer than weft.
 ///
 /// Names of blocks and fields are weft's. Handles (void*) are the plug-in's objects. The test
-/// unit_pjrt compares them with the header in a plug-in's package, if CMake finds one.
+/// unit_pjrt compares these headers with the one in a plug-in's package, if CMake finds it.
 
 #include <cstddef>
 #include <cstdint>
