@@ -249,8 +249,12 @@ TEST(Validate, RefusesAJobThatItsHostsCannotDivide) {
           {.scaling = {.num_workers = 2, .placement_strategy = PlacementStrategy::strict_pack}});
   refuses(Errc::unavailable, {"strict_spread", "needs 4 hosts", "the job has 2"},
           {.scaling = {.num_workers = 4, .placement_strategy = PlacementStrategy::strict_spread}});
-  refuses(Errc::unavailable, {"run.keep_for_rescue_s = 5 with WEFT_HOSTS = 2"},
-          {.scaling = {.num_workers = 2}, .run = {.keep_for_rescue_s = 5}});
+}
+
+TEST(Validate, KeepsTheMemoryOfAJobOnSeveralHosts) {
+  const JobSpec spec = spec_on(2, {.scaling = {.num_workers = 2}, .run = {.keep_for_rescue_s = 5}});
+  EXPECT_EQ(spec.keep_for_rescue_s, 5);
+  EXPECT_TRUE(spec.is_rescuable());
 }
 
 TEST(Validate, RefusesABadTimeout) {
