@@ -144,6 +144,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   std::vector<pjrt::Buffer> arguments{};
   std::optional<pjrt::LaunchedRun> launched{};
   std::exception_ptr error{};       ///< of the launch
+  std::mutex call_mutex{};          ///< guards `call_error` during the run
   std::exception_ptr call_error{};  ///< of the first call that failed; says more than `error`
 
   LaunchThread launcher{};  ///< declared last, so that it ends first
@@ -153,12 +154,16 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
                                     pjrt::HostMemory::only_during_call);
   }
 
-  // Called by threads of the plug-in, one call after another.
+  // Called by threads of the plug-in: collectives one after another, custom ops at any time.
   template <typename Body>
   void receive(Body&& body) try {
-    if (call_error) std::rethrow_exception(call_error);
+    {
+      const std::lock_guard lock(call_mutex);
+      if (call_error) std::rethrow_exception(call_error);
+    }
     body();
   } catch (...) {
+    const std::lock_guard lock(call_mutex);
     if (!call_error) call_error = std::current_exception();
     throw;
   }
