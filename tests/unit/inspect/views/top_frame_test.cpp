@@ -46,7 +46,7 @@ TEST(TopFrame, HasALineForASilentHost) {
       {.host = 0, .machine = "node0"},
       {.host = 1, .machine = "node7", .silence = "ssh: no route to host", .silent_s = 7}};
   const auto lines = frame({job.snapshot, nullptr, kNoWhy}, {.colours = false}, {.columns = 90});
-  EXPECT_EQ(lines[1], "host 1 (node7): silent 7 s");
+  EXPECT_EQ(lines[1], "host 1 (node7): silent 7.0 s");
   EXPECT_TRUE(lines[2].starts_with(" actor ")) << lines[2];
 }
 
