@@ -14,7 +14,7 @@ struct DeviceChoice {
   std::string why{};  ///< the request, the places searched and the result
 };
 
-/// Where devices and their plug-ins are looked up. Only tests change it.
+/// The places where devices and their plug-ins are looked up. Only tests change them.
 struct DeviceMachine {
   std::string root{};  ///< the folder that has /dev
   pjrt::Variable variable = ::getenv;

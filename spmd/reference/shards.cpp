@@ -41,6 +41,10 @@ Shape stored_shape(const Mesh& mesh, const Shape& local, const Sharding& shardin
 ChipElements cut_shards(const Mesh& mesh, const Elements& whole, const CutTensor& tensor) {
   check_shard(mesh, tensor);
   const auto& [name, global, local_type, sharding] = tensor;
+  if (static_cast<std::int64_t>(whole.size()) != global.num_elements()) {
+    fail(Errc::invalid_argument, "simulate: \"{}\" is {} but {} elements are given", name,
+         global.to_string(), whole.size());
+  }
   const Shape& local = local_type.shape;
   const Shape stored = stored_shape(mesh, local, sharding);
   Elements padded(to_index(stored.num_elements()),

@@ -20,7 +20,8 @@ struct CutTensor {
 };
 
 /// Cuts a global tensor into shards. Fills padding with NaN, or 1 for integers, since no result may
-/// depend on it. Throws invalid_argument if the local type isn't that of a shard.
+/// depend on it. Throws invalid_argument if the local type isn't that of a shard, or if
+/// `whole` has another number of elements.
 ChipElements cut_shards(const Mesh& mesh, const Elements& whole, const CutTensor& tensor);
 
 /// Joins shards to the global tensor. WEFT_CHECK verifies that chips with the same part have equal

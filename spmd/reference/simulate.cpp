@@ -147,10 +147,6 @@ std::vector<Elements> simulate(const Program& chip_program, const Mesh& mesh,
   std::vector<ChipElements> values(chip_program.num_values());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ProgramInput& input = chip_program.inputs[i];
-    if (static_cast<std::int64_t>(inputs[i].size()) != input_types[i].num_elements()) {
-      fail(Errc::invalid_argument, "simulate: input {} \"{}\" is {} but {} elements are given", i,
-           input.name, input_types[i].to_string(), inputs[i].size());
-    }
     values[input.value] =
         cut_shards(mesh, inputs[i],
                    {input.name, input_types[i], chip_program.type(input.value), input.sharding});

@@ -105,7 +105,7 @@ struct FfiApi {
   void* (*get_user_data)(FfiContextArgs* arguments);
 };
 
-/// What a handler gets.
+/// The argument of a handler.
 struct FfiFrame {
   static constexpr int kExecute = 3;
   Head head;

@@ -1,5 +1,5 @@
 #pragma once
-/// What the fake plug-in reads of a module's text and of the bytes of compile options.
+/// Readers of the parts of a module's text and of compile options that the fake plug-in needs.
 
 #include <map>
 #include <optional>

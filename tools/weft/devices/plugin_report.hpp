@@ -18,7 +18,7 @@ struct ReportedDevice {
   std::optional<std::int64_t> limit_bytes{};
 };
 
-/// What a plug-in says, or why it can't be used.
+/// The description that a plug-in gives of itself, or the reason why it can't be used.
 struct PluginReport {
   std::string platform{};
   std::string version{};  ///< of the platform

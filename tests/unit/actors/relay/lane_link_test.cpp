@@ -47,7 +47,7 @@ std::pair<TlsSession, TlsSession> sessions() {
   return made;
 }
 
-/// What a test sends, and compares with what arrives.
+/// The parts of a frame that a test sends, and compares with those that arrive.
 struct Content {
   FrameHead head{};
   Bytes body{};

@@ -170,7 +170,7 @@ TEST_F(CommitsOfHosts, AnErrorNamesTheChipWhoseTwinsHaventToldTheStep) {
                [&] { first.wait(3); });
 }
 
-/// What twins have told of later steps doesn't count any more.
+/// Later steps that twins have told before don't count any more.
 TEST_F(CommitsOfHosts, AGenerationBeginsAtAStepThatAllHostsHave) {
   tell(1, 7);
   memory.begin_generation(5);
