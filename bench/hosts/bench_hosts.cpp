@@ -223,7 +223,10 @@ bool measure(const Options& options, const testing::NetMachines& machines, const
         const std::size_t turn = round % 2 == 0 ? i : teams.size() - 1 - i;
         requests[turn].round = round;
         const Reply reply = teams[turn]->run(requests[turn]);
-        is_right &= reply.verified.value_or(true);
+        if (!reply.verified.value_or(true)) {
+          fmt::print(stderr, "wrong: {}, {} bytes\n", teams[turn]->label(), bytes);
+          is_right = false;
+        }
         row_of(rows, teams[turn]->label(), "us").samples.push_back(reply.call_seconds * 1e6);
       }
     }

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <barrier>
 #include <cerrno>
 #include <chrono>
@@ -223,18 +224,19 @@ class ChipsRank final : public Collectives {
   Buffers prepare(Op op, std::size_t bytes, Metric) override {
     if (op != Op::all_reduce) return Collectives::prepare(op, bytes, {});
     const std::size_t count = bytes / sizeof(float);
-    for (Chip& chip : chips_) chip.sum = load(chip, count);
-    const auto floats = [&](std::uint64_t offset) {
-      auto* const values = reinterpret_cast<float*>(chips_.front().executor->host_address(offset));
-      return std::span(values, count);
-    };
-    const RunBuffers& buffers = chips_.front().sum.buffers;
-    return {floats(buffers.inputs[0]), floats(buffers.outputs[0])};
+    for (Chip& chip : chips_) {
+      chip.sum = load(chip, count);
+      std::ranges::fill(floats_of(chip, chip.sum.buffers.inputs[0], count), 0.0F);
+    }
+    const Chip& first = chips_.front();
+    return {floats_of(first, first.sum.buffers.inputs[0], count),
+            floats_of(first, first.sum.buffers.outputs[0], count)};
   }
   void run() override { run_all(&Chip::sum); }
 
  private:
   static constexpr std::size_t kUnit = std::size_t{64} << 20;
+  static constexpr std::uint64_t kPage = 4096;
 
   struct Loaded {
     std::shared_ptr<const LoadedPlan> plan;
@@ -248,6 +250,10 @@ class ChipsRank final : public Collectives {
     Loaded sum;
     std::uint64_t step = 0;
   };
+
+  static std::span<float> floats_of(const Chip& chip, std::uint64_t offset, std::size_t count) {
+    return {reinterpret_cast<float*>(chip.executor->host_address(offset)), count};
+  }
 
   void connect_all(int first, bool is_ucx, const Notes& notes) {
     std::vector<std::thread> threads;
@@ -279,12 +285,13 @@ class ChipsRank final : public Collectives {
       buffers_begin_ = memory.buffers_offset();
     }
     for (Chip& chip : chips_) chip.barrier = load(chip, 1);
+    buffers_begin_ += 2 * kPage;  // a barrier may follow before the result is checked
   }
 
   Loaded load(Chip& chip, std::size_t count) {
     const auto found = plans_.try_emplace(count).first;
     if (!found->second) found->second = std::make_unique<Plan>(sum_plan(mesh_, count));
-    const std::uint64_t bytes = (count * sizeof(float) + 4095) / 4096 * 4096;
+    const std::uint64_t bytes = (count * sizeof(float) + kPage - 1) / kPage * kPage;
     Loaded loaded{.plan = chip.executor->load(*found->second),
                   .buffers = {.inputs = {buffers_begin_}, .outputs = {buffers_begin_ + bytes}}};
     chip.executor->reserve(buffers_begin_, 2 * bytes);
