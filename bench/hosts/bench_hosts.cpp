@@ -31,6 +31,7 @@
 #include "bench/table.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/net_machines.hpp"
+#include "tests/support/wire_book.hpp"
 #include "transport/wires/wires.hpp"
 
 namespace {
@@ -248,7 +249,7 @@ bool measure(const Options& options, const testing::NetMachines& machines, const
 int main(int argc, char** argv) {
   return bench_main(argc, argv, parse, [](const Options& options, const std::string& command) {
     catch_signals();
-    set_ucx_variables();
+    testing::set_ucx_variables();
     testing::NetMachines machines(kHosts);
     if (!machines.why_not().empty()) {
       fmt::print("SKIPPED: {}\n", machines.why_not());

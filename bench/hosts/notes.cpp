@@ -63,11 +63,4 @@ std::unique_ptr<Wires> connect(bool is_ucx, int chip, const std::vector<int>& pe
   return wires;
 }
 
-void set_ucx_variables() {
-  for (const std::string& variable : ucx_variables()) {
-    const std::size_t equals = variable.find('=');
-    ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
-  }
-}
-
 }  // namespace weft::bench

@@ -30,7 +30,5 @@ class Notes {
 /// Begins to connect a chip to `peers`, which are device ids.
 std::unique_ptr<Wires> connect(bool is_ucx, int chip, const std::vector<int>& peers,
                                const Notes& notes);
-/// Makes this process and those that it starts able to use UCX.
-void set_ucx_variables();
 
 }  // namespace weft::bench

@@ -322,11 +322,7 @@ void Executor::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t ste
                      const RunBuffers& buffers, RunCommit commit) {
   WEFT_CHECK(state_->plan == nullptr, step);
   auto plan = std::static_pointer_cast<const CpuPlan>(std::move(loaded));
-  if (buffers.inputs.size() != plan->num_inputs || buffers.outputs.size() != plan->num_outputs) {
-    fail(Errc::invalid_argument,
-         "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
-         step, plan->num_inputs, plan->num_outputs, buffers.inputs.size(), buffers.outputs.size());
-  }
+  buffers.require(plan->num_inputs, plan->num_outputs, step);
   state_->plan = std::move(plan);
   state_->buffers = buffers;
   state_->place_outputs();

@@ -29,6 +29,10 @@ class LoadedPlan {
 struct RunBuffers {
   std::vector<std::uint64_t> inputs;
   std::vector<std::uint64_t> outputs;
+
+  /// Throws invalid_argument, naming the step, unless there is a buffer for each input and output
+  /// of a plan.
+  void require(std::size_t num_inputs, std::size_t num_outputs, std::uint64_t step) const;
 };
 
 /// The step that the chip commits with a run. Before the chip writes an output that updates an

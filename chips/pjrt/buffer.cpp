@@ -2,9 +2,27 @@
 
 #include <utility>
 
+#include <weft/tensor/error.hpp>
+
 #include "chips/pjrt/client.hpp"
 
 namespace weft::pjrt {
+
+ElementType element_type(DType dtype) {
+  switch (dtype) {
+    case DType::pred: return ElementType::pred;
+    case DType::i8: return ElementType::s8;
+    case DType::u8: return ElementType::u8;
+    case DType::i32: return ElementType::s32;
+    case DType::u32: return ElementType::u32;
+    case DType::i64: return ElementType::s64;
+    case DType::f16: return ElementType::f16;
+    case DType::bf16: return ElementType::bf16;
+    case DType::f32: return ElementType::f32;
+    case DType::f64: return ElementType::f64;
+  }
+  fail(Errc::invalid_argument, "dtype {} has no element type of PJRT", to_string(dtype));
+}
 
 Event::Event(std::shared_ptr<const Client> client, void* handle)
     : client_(std::move(client)), handle_(handle) {}

@@ -6,11 +6,15 @@
 #include <memory>
 #include <span>
 
+#include <weft/tensor/type.hpp>
+
 #include "chips/pjrt/abi/buffer_abi.hpp"
 
 namespace weft::pjrt {
 
 class Client;
+
+ElementType element_type(DType dtype);
 
 /// The end of a transfer or of a run. Null events have ended.
 class Event {

@@ -18,22 +18,6 @@
 namespace weft {
 namespace {
 
-pjrt::ElementType element_type(DType dtype) {
-  switch (dtype) {
-    case DType::pred: return pjrt::ElementType::pred;
-    case DType::i8: return pjrt::ElementType::s8;
-    case DType::u8: return pjrt::ElementType::u8;
-    case DType::i32: return pjrt::ElementType::s32;
-    case DType::u32: return pjrt::ElementType::u32;
-    case DType::i64: return pjrt::ElementType::s64;
-    case DType::f16: return pjrt::ElementType::f16;
-    case DType::bf16: return pjrt::ElementType::bf16;
-    case DType::f32: return pjrt::ElementType::f32;
-    case DType::f64: return pjrt::ElementType::f64;
-  }
-  fail(Errc::invalid_argument, "dtype {} has no element type of PJRT", to_string(dtype));
-}
-
 /// A thread that runs one function after another. Some plug-ins return from a launch only when the
 /// run has ended, and the chip's own thread must be able to poll.
 class LaunchThread {
@@ -204,8 +188,9 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
                                      : buffers.outputs[of.number];
     std::vector<std::int64_t> dims;
     for (int dim = 0; dim < of.type.shape.size(); ++dim) dims.push_back(of.type.shape[dim]);
-    return lease.client().from_host(lease.device(), base + offset, element_type(of.type.dtype),
-                                    dims, pjrt::HostMemory::used_in_place);
+    return lease.client().from_host(lease.device(), base + offset,
+                                    pjrt::element_type(of.type.dtype), dims,
+                                    pjrt::HostMemory::used_in_place);
   }
 
   void launch() {
@@ -324,13 +309,7 @@ void PjrtEngine::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t s
   WEFT_CHECK(state.plan == nullptr, step);
   auto plan = std::static_pointer_cast<const PjrtPlan>(std::move(loaded));
   const Program& program = plan->plan.program;
-  if (buffers.inputs.size() != program.inputs.size() ||
-      buffers.outputs.size() != program.outputs.size()) {
-    fail(Errc::invalid_argument,
-         "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
-         step, program.inputs.size(), program.outputs.size(), buffers.inputs.size(),
-         buffers.outputs.size());
-  }
+  buffers.require(program.inputs.size(), program.outputs.size(), step);
   state.plan = std::move(plan);
   state.buffers = buffers;
   state.commit = commit;

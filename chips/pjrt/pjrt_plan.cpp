@@ -61,7 +61,7 @@ const PjrtPlan::Version& version_of(const PjrtPlan& plan, const std::vector<Outp
   const auto found = plan.versions.find(homes);
   if (found != plan.versions.end()) return found->second;
   StableHlo hlo = to_stablehlo(
-      plan.plan.program, mesh_on(plan.plan, mesh), "weft_step",
+      plan.plan.program, mesh_on(plan.plan, mesh), "step",
       {.collectives = CollectiveForm::calls, .homes = homes, .detects_anomaly = plan.checks});
   WEFT_CHECK(hlo.collectives.size() == plan.collectives.size(), hlo.collectives.size());
   auto executable = pjrt::CpuDevices::of_process().compile(client, hlo.text);

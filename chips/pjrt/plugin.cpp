@@ -43,8 +43,8 @@ constexpr auto kNeeded =
     needed(kErrorDestroy, kErrorMessage, kErrorGetCode, kPluginInitialize, kPluginAttributes,
            kEventDestroy, kEventIsReady, kEventError, kEventAwait, kClientCreate, kClientDestroy,
            kPlatformName, kPlatformVersion, kAddressableDevices, kCompile, kFromHost, kDeviceId,
-           kDeviceKind, kGetDescription, kExecutableDestroy, kNumOutputs, kSerialize,
-           kLoadedDestroy, kGetExecutable, kExecute, kDeserialize, kBufferDestroy, kToHost);
+           kDeviceKind, kGetDescription, kExecutableDestroy, kNumOutputs, kLoadedDestroy,
+           kGetExecutable, kExecute, kBufferDestroy, kToHost);
 
 std::string_view processor_name(unsigned machine) {
   switch (machine) {

@@ -49,9 +49,7 @@ class HostsRescue : public ::testing::Test {
   AppProcess& host(std::size_t index) { return slots_->host(index); }
   Json run(const Words& more, const std::string& checkpoints_of_1 = "") {
     begin(more, checkpoints_of_1);
-    EXPECT_EQ(host(0).wait(), 0) << host(0).output();
-    EXPECT_EQ(host(1).wait(), 0) << host(1).output();
-    return host(0).result();
+    return slots_->finish();
   }
   /// Runs the job until its trainer is killed, and returns the ids of its memories by host.
   void kill_trainer(Words more, const std::string& checkpoints_of_1 = "") {

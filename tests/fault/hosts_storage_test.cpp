@@ -55,9 +55,7 @@ class OwnFolders : public ::testing::Test {
     begin(more);
     start(0);
     start(1);
-    EXPECT_EQ(host(0).wait(), 0) << host(0).output();
-    EXPECT_EQ(host(1).wait(), 0) << host(1).output();
-    return host(0).result();
+    return slots_->finish();
   }
   void expect_refused(const std::string& text) {
     start(0);

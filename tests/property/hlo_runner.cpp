@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 
 #include "chips/pjrt/self_test.hpp"
 #include "spmd/program/element.hpp"
@@ -26,15 +25,6 @@ const pjrt::Plugin* newest_plugin() {
     if (newest == nullptr || plugin.minor() > newest->minor()) newest = &plugin;
   }
   return newest;
-}
-
-pjrt::ElementType element_type(DType dtype) {
-  using enum pjrt::ElementType;
-  static const std::map<DType, pjrt::ElementType> kTypes{
-      {DType::pred, pred}, {DType::i32, s32}, {DType::u32, u32}, {DType::i64, s64},
-      {DType::bf16, bf16}, {DType::f32, f32}, {DType::f64, f64}, {DType::f16, f16},
-      {DType::i8, s8},     {DType::u8, u8}};
-  return kTypes.at(dtype);
 }
 
 std::vector<std::byte> to_bytes(DType dtype, const Elements& elements) {
@@ -88,9 +78,9 @@ HloRunner::Results HloRunner::run(const Run& run) {
     for (std::size_t chip = 0; chip < devices.size(); ++chip) {
       std::vector<std::byte> bytes = to_bytes(argument.type.dtype, shards[chip]);
       bytes.reserve(1);  // an empty tensor has an address too
-      buffers.push_back(client_->from_host(chip, bytes.data(), element_type(argument.type.dtype),
-                                           argument.type.shape,
-                                           pjrt::HostMemory::only_during_call));
+      buffers.push_back(
+          client_->from_host(chip, bytes.data(), pjrt::element_type(argument.type.dtype),
+                             argument.type.shape, pjrt::HostMemory::only_during_call));
       arguments[chip].push_back(buffers.back().handle());
     }
   }
@@ -115,18 +105,6 @@ HloRunner::Results HloRunner::run(const Run& run) {
                     {output.name, run.output_types[result.number], result.type, output.sharding}));
   }
   return results;
-}
-
-std::vector<TensorType> input_types(const Program& program) {
-  std::vector<TensorType> types;
-  for (const ProgramInput& input : program.inputs) types.push_back(program.type(input.value));
-  return types;
-}
-
-std::vector<TensorType> output_types(const Program& program) {
-  std::vector<TensorType> types;
-  for (const ProgramOutput& output : program.outputs) types.push_back(program.type(output.value));
-  return types;
 }
 
 void expect_near(const TensorType& type, const Elements& expected, const Elements& actual,

@@ -41,9 +41,6 @@ class HloRunner {
   std::shared_ptr<pjrt::Client> client_;
 };
 
-std::vector<TensorType> input_types(const Program& program);
-std::vector<TensorType> output_types(const Program& program);
-
 /// Compares with a tolerance relative to the largest finite expected element, or 1 if all are
 /// smaller. Integers and preds must be equal.
 void expect_near(const TensorType& type, const Elements& expected, const Elements& actual,

@@ -17,14 +17,17 @@
 #include "tests/support/custom_ops.hpp"
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/op_examples.hpp"
-#include "tests/support/random_program.hpp"
+#include "tests/support/op_values.hpp"
 
 namespace weft::ops_test {
 namespace {
 
 using testing::EngineMesh;
+using testing::input_types;
+using testing::inputs_of;
 using testing::OpExample;
-using testing::Random;
+using testing::output_types;
+using testing::tolerance_of;
 
 const Mesh kMesh({2, 2}, {"data", "model"});
 
@@ -33,59 +36,12 @@ class Ops : public ::testing::TestWithParam<OpExample> {
   static void SetUpTestSuite() { testing::custom_target(testing::CustomKind::affine, 2); }
 
   const OpExample& example() const { return GetParam(); }
-  bool is_of_chips() const { return !example().cut_input.empty(); }
-  bool is_of_shard_map() const {
-    const OpKind kind = example().kind;
-    return kind == OpKind::enter || kind == OpKind::leave || kind == OpKind::vary;
-  }
   Program program(const Mesh& mesh = kMesh) const {
     Program program = parse_program(testing::text_of(example()), mesh);
     verify(program, mesh);
     return program;
   }
 };
-
-/// Returns inputs whose values every dtype has. Floating values are from 0.25 to 2.25, so that
-/// every function is defined and smooth. Integers are from 1 to 3, and from 3 to 5 in the first
-/// operand, so that they can be indices and divisors and their differences fit u32.
-std::vector<Elements> inputs_of(const Program& program, std::span<const TensorType> types) {
-  Random random(7);
-  std::vector<Elements> inputs;
-  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
-    Elements& elements = inputs.emplace_back();
-    for (std::int64_t e = 0; e < types[i].num_elements(); ++e) {
-      const auto number = static_cast<double>(random.below(128));
-      const double whole = std::fmod(number, 3) + (i == 0 ? 3 : 1);
-      const bool is_pred = types[i].dtype == DType::pred;
-      elements.push_back(is_floating(types[i].dtype) ? 0.25 + number / 64
-                         : is_pred                   ? std::fmod(number, 2)
-                                                     : whole);
-    }
-  }
-  return inputs;
-}
-
-std::vector<TensorType> input_types(const Program& program) {
-  std::vector<TensorType> types;
-  for (const ProgramInput& input : program.inputs) types.push_back(program.type(input.value));
-  return types;
-}
-
-std::vector<TensorType> output_types(const Program& program) {
-  std::vector<TensorType> types;
-  for (const ProgramOutput& output : program.outputs) types.push_back(program.type(output.value));
-  return types;
-}
-
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::bf16: return 0.04;
-    case DType::f16: return 0.005;
-    case DType::f32: return 2e-5;
-    case DType::f64: return 1e-12;
-    default: return 0;
-  }
-}
 
 /// Compares with a tolerance relative to the largest expected element, or 1 if all are smaller.
 void expect_near(const Elements& expected, const Elements& actual, double tolerance) {
@@ -107,15 +63,6 @@ std::optional<Elements> run(const Plan& plan, const Mesh& mesh, std::span<const 
     if (error.code() != Errc::unavailable) throw;
     return {};
   }
-}
-
-/// Returns the largest rounding tolerance of the program's dtypes.
-double tolerance_of(const Program& program) {
-  double widest = 0;
-  for (const TensorType& type : program.value_types) {
-    widest = std::max(widest, tolerance(type.dtype));
-  }
-  return widest;
 }
 
 /// Returns the op's name, with the variant if the op has several examples: "attention_mask".
@@ -146,7 +93,7 @@ TEST_P(Ops, ReadsAsItIsPrinted) {
 TEST_P(Ops, IsWhatItDecomposesTo) {
   if (!is_composite(example().kind)) GTEST_SKIP() << "it is a primitive";
   Program program = this->program();
-  const std::vector<Elements> inputs = inputs_of(program, input_types(program));
+  const std::vector<Elements> inputs = inputs_of(input_types(program));
   const Elements expected = interpret(program, inputs).at(0);
   const OpId op = program.num_ops() - 1;
   const std::vector<ValueId> operands(program.op_operands(op).begin(),
@@ -161,7 +108,8 @@ TEST_P(Ops, IsWhatItDecomposesTo) {
 TEST_P(Ops, HasTheGradientOfItsValues) {
   const Gradient::How how = row(example().kind).gradient->how;
   using enum Gradient::How;
-  if (is_of_chips()) GTEST_SKIP() << "its gradient is one of a shard_map (shard_map_test.cpp)";
+  if (example().is_of_chips())
+    GTEST_SKIP() << "its gradient is one of a shard_map (shard_map_test.cpp)";
   if (how != function && how != decomposition && how != Gradient::How::loop) {
     GTEST_SKIP() << "its result is constant, or it isn't differentiated";
   }
@@ -190,7 +138,7 @@ TEST_P(Ops, HasTheGradientOfItsValues) {
   program.add_output(loss, "loss", {});
   for (const ValueId gradient : gradients) program.add_output(gradient, "gradient", {});
 
-  std::vector<Elements> inputs = inputs_of(program, input_types(program));
+  std::vector<Elements> inputs = inputs_of(input_types(program));
   const std::vector<Elements> values = interpret(program, kMesh, inputs);
   const auto loss_at = [&] { return interpret(program, kMesh, inputs).at(0).at(0); };
   for (std::size_t i = 0; i < wrt.size(); ++i) {
@@ -211,7 +159,8 @@ TEST_P(Ops, HasTheGradientOfItsValues) {
 }
 
 TEST_P(Ops, HasAKernelThatComputesItsValues) {
-  if (is_of_chips() || is_of_shard_map() || example().kind == OpKind::sharding_constraint) {
+  if (example().is_of_chips() || example().is_of_shard_map() ||
+      example().kind == OpKind::sharding_constraint) {
     GTEST_SKIP() << "it stands in no program of one chip";
   }
   const Mesh mesh({1}, {"data"});
@@ -229,7 +178,7 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
       continue;  // the op or its body doesn't allow this dtype
     }
     const std::vector<TensorType> types = input_types(program);
-    const std::vector<Elements> inputs = inputs_of(program, types);
+    const std::vector<Elements> inputs = inputs_of(types);
     const Plan plan = make_plan(program, mesh, types, output_types(program), kCpuTarget);
     verify(plan, mesh);
     const std::optional<Elements> actual = run(plan, mesh, inputs);
@@ -243,7 +192,7 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
 /// Each input is divided along each of its dims in turn, even if the mesh doesn't divide the dim's
 /// size.
 TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
-  if (is_of_chips()) {
+  if (example().is_of_chips()) {
     const Program program = this->program();
     std::vector<TensorType> global_inputs = input_types(program);
     std::vector<TensorType> global_outputs = output_types(program);
@@ -254,7 +203,7 @@ TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
     };
     widen(global_inputs[0], program.inputs[0].sharding);
     widen(global_outputs[0], program.outputs[0].sharding);
-    const std::vector<Elements> inputs = inputs_of(program, global_inputs);
+    const std::vector<Elements> inputs = inputs_of(global_inputs);
     const Plan plan = make_plan(program, kMesh, global_inputs, global_outputs, kCpuTarget);
     verify(plan, kMesh);
     const auto actual = run(plan, kMesh, inputs);
@@ -277,7 +226,7 @@ TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
           }
         }
         SCOPED_TRACE(to_text(marked, mesh));
-        const std::vector<Elements> inputs = inputs_of(marked, input_types(marked));
+        const std::vector<Elements> inputs = inputs_of(input_types(marked));
         const std::optional<Elements> actual = run(compile(marked, mesh, kCpuTarget), mesh, inputs);
         ASSERT_TRUE(actual);
         expect_near(interpret(marked, mesh, inputs).at(0), *actual, tolerance_of(marked));

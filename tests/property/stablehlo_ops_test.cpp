@@ -15,6 +15,7 @@
 #include "tests/property/seeds.hpp"
 #include "tests/support/custom_ops.hpp"
 #include "tests/support/op_examples.hpp"
+#include "tests/support/op_values.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/real_plugins.hpp"
 
@@ -24,49 +25,14 @@ namespace {
 using testing::expect_near;
 using testing::HloRunner;
 using testing::input_types;
+using testing::inputs_of;
 using testing::OpExample;
 using testing::output_types;
 using testing::Random;
+using testing::tolerance_of;
 
 const Mesh kMesh({2, 2}, {"data", "model"});
 const Mesh kOneChip({1}, {"data"});
-
-/// Returns inputs whose values every dtype has. Floating values are from 0.25 to 2.25, so that
-/// every function is defined and smooth. Integers are from 1 to 3, and from 3 to 5 in the first
-/// operand, so that they can be indices and divisors.
-std::vector<Elements> inputs_of(std::span<const TensorType> types) {
-  Random random(7);
-  std::vector<Elements> inputs;
-  for (std::size_t i = 0; i < types.size(); ++i) {
-    Elements& elements = inputs.emplace_back();
-    for (std::int64_t e = 0; e < types[i].num_elements(); ++e) {
-      const auto number = static_cast<double>(random.below(128));
-      const double whole = std::fmod(number, 3) + (i == 0 ? 3 : 1);
-      const bool is_pred = types[i].dtype == DType::pred;
-      elements.push_back(is_floating(types[i].dtype) ? 0.25 + number / 64
-                         : is_pred                   ? std::fmod(number, 2)
-                                                     : whole);
-    }
-  }
-  return inputs;
-}
-
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::bf16: return 0.04;
-    case DType::f16: return 0.005;
-    case DType::f32: return 2e-5;
-    case DType::f64: return 1e-12;
-    default: return 0;
-  }
-}
-double tolerance_of(const Program& program) {
-  double widest = 0;
-  for (const TensorType& type : program.value_types) {
-    widest = std::max(widest, tolerance(type.dtype));
-  }
-  return widest;
-}
 
 /// Returns whether all cases are to be tested, and not only some of each kind.
 bool tests_all() {
@@ -83,11 +49,6 @@ class Ops : public ::testing::TestWithParam<OpExample> {
   }
 
   const OpExample& example() const { return GetParam(); }
-  bool is_of_chips() const { return !example().cut_input.empty(); }
-  bool is_of_shard_map() const {
-    const OpKind kind = example().kind;
-    return kind == OpKind::enter || kind == OpKind::leave || kind == OpKind::vary;
-  }
 
   void expect_partitioned(const Program& program) const {
     SCOPED_TRACE(to_text(program, kMesh));
@@ -103,7 +64,8 @@ class Ops : public ::testing::TestWithParam<OpExample> {
 };
 
 TEST_P(Ops, ComputeWhatTheInterpreterComputes) {
-  if (is_of_chips() || is_of_shard_map() || example().kind == OpKind::custom_call) {
+  if (example().is_of_chips() || example().is_of_shard_map() ||
+      example().kind == OpKind::custom_call) {
     GTEST_SKIP() << "it stands in no program of one chip, or needs a function";
   }
   int dtypes = 0;
@@ -136,7 +98,7 @@ TEST_P(Ops, ComputeWhatTheInterpreterComputes) {
 
 TEST_P(Ops, AreTheSameWhenTheyArePartitioned) {
   if (example().kind == OpKind::custom_call) GTEST_SKIP() << "it needs a function";
-  if (is_of_chips()) {
+  if (example().is_of_chips()) {
     const Program program = parse_program(testing::text_of(example()), kMesh);
     std::vector<TensorType> inputs = input_types(program);
     std::vector<TensorType> outputs = output_types(program);

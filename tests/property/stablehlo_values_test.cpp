@@ -10,6 +10,7 @@
 #include "spmd/stablehlo/stablehlo_target.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/property/hlo_runner.hpp"
+#include "tests/support/op_values.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/real_plugins.hpp"
 

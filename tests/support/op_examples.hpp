@@ -20,6 +20,12 @@ struct OpExample {
   std::string_view cut_input = "";
   std::string_view cut_result = "";
   std::string_view variant = "";  ///< distinguishes examples of one op
+
+  /// Returns whether the op occurs in programs of single chips alone.
+  bool is_of_chips() const { return !cut_input.empty(); }
+  bool is_of_shard_map() const {
+    return kind == OpKind::enter || kind == OpKind::leave || kind == OpKind::vary;
+  }
 };
 
 const std::vector<OpExample>& op_examples();

@@ -148,13 +148,7 @@ class ReferenceEngine final : public Engine {
              const RunBuffers& buffers, RunCommit commit) override {
     auto plan = std::static_pointer_cast<const ReferencePlan>(std::move(loaded));
     const Program& program = plan->plan.program;
-    if (buffers.inputs.size() != program.inputs.size() ||
-        buffers.outputs.size() != program.outputs.size()) {
-      fail(Errc::invalid_argument,
-           "step {}: the plan has {} inputs and {} outputs, but buffers were given for {} and {}",
-           step, program.inputs.size(), program.outputs.size(), buffers.inputs.size(),
-           buffers.outputs.size());
-    }
+    buffers.require(program.inputs.size(), program.outputs.size(), step);
     plan_ = std::move(plan);
     buffers_ = buffers;
     commit_ = commit;

@@ -46,6 +46,10 @@ AppProcess& Slots::start_at(int machine, int index, int count,
 nlohmann::json Slots::run() {
   start(0);
   start(1);
+  return finish();
+}
+
+nlohmann::json Slots::finish() {
   EXPECT_EQ(host(0).wait(), 0) << host(0).output();
   EXPECT_EQ(host(1).wait(), 0) << host(1).output();
   return host(0).result();

@@ -28,8 +28,10 @@ class Slots {
   AppProcess& start_on(int machine, int index);
   /// Returns the process that was started as number `start`.
   AppProcess& host(std::size_t start) { return *hosts_.at(start); }
-  /// Starts two hosts, and returns the result of host 0.
+  /// Starts two hosts, and returns what finish() returns.
   nlohmann::json run();
+  /// Expects that the processes of both hosts end well, and returns the result of host 0.
+  nlohmann::json finish();
   /// Starts two hosts, and waits until they train.
   void train();
   std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }

@@ -6,23 +6,16 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/fake_pjrt/loaded_fake.hpp"
+#include "tests/unit/chips/pjrt/sum_module.hpp"
 
 namespace weft::pjrt::client_test {
 namespace {
 
 using testing::expect_error;
+using testing::kSum;
+using Pair = std::array<float, 2>;
 using testing::FakeRun;
 using testing::LoadedFake;
-
-constexpr std::string_view kSum = R"(module @sum {
-func.func @main(%0: tensor<2xf32>, %1: tensor<2xf32>,
-                %2: tensor<2xf32> {tf.aliasing_output = 0 : i64}) -> tensor<2xf32> {
-  %3 = "stablehlo.add"(%0, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  "func.return"(%3) : (tensor<2xf32>) -> ()
-}
-}
-)";
-using Pair = std::array<float, 2>;
 
 /// A client of a fake plug-in that can compute kSum. At its end it expects that nothing was misused
 /// and that every object was destroyed.

@@ -9,21 +9,15 @@
 #include "chips/pjrt/self_test.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/real_plugins.hpp"
+#include "tests/unit/chips/pjrt/sum_module.hpp"
 
 namespace weft::pjrt::real_plugins_test {
 namespace {
 
 using testing::expect_error;
-
-constexpr std::string_view kSum = R"(module @sum {
-func.func @main(%0: tensor<2xf32>, %1: tensor<2xf32>,
-                %2: tensor<2xf32> {tf.aliasing_output = 0 : i64}) -> tensor<2xf32> {
-  %3 = "stablehlo.add"(%0, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  "func.return"(%3) : (tensor<2xf32>) -> ()
-}
-}
-)";
+using testing::kSum;
 using Pair = std::array<float, 2>;
+
 constexpr std::array<std::int64_t, 1> kDims{2};
 
 class RealPlugins : public ::testing::Test {
