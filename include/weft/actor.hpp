@@ -1,6 +1,6 @@
 #pragma once
-/// Actors of the application's own: plain classes whose functions are called across threads and
-/// processes of one host.
+/// Actors of an application: plain classes whose member functions other threads, and other
+/// processes of the system, can call.
 ///
 ///   struct Counter {
 ///     void add(int n) { total_ += n; }

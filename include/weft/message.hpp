@@ -9,12 +9,12 @@
 ///   struct Action { int action = 0; float log_probability = 0; };
 ///   WEFT_MESSAGE(Action, action, log_probability);            // gives its fields names
 ///
-/// Bytes are positional and little-endian. The elements of a HostTensor aren't copied if they lie
+/// Bytes are positional and little-endian. The elements of a HostTensor aren't copied if they are
 /// in shared memory. Each type has a schema, a text such as "{action:i32,log_probability:f32}". Two
 /// programs whose schemas of an endpoint are equal understand each other. If they differ, messages
-/// are translated where that loses nothing that the taker needs: fields are found by their names,
-/// fields that the sender lacks get the taker's default value (tensors have none), and numbers may
-/// become wider.
+/// are translated if that loses nothing that the receiver needs: fields are matched by name,
+/// fields that the sender lacks get the receiver's default value (tensors have none), and numbers
+/// may become wider.
 
 #include <weft/message/aggregate.hpp>
 #include <weft/message/bytes.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// ActorMesh: several actors of one class that can be called, wherever they are.
+/// ActorMesh: an ordered group of actors of one class, in any processes of the system.
 
 #include <cstddef>
 #include <utility>
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-/// Refers to several actors of class T, in an order. Thread-safe.
+/// Refers to several actors of class T, in a fixed order. Thread-safe.
 template <typename T>
 class ActorMesh {
  public:
   explicit ActorMesh(std::vector<ActorRef<T>> actors) : actors_(std::move(actors)) {}
 
   int size() const { return static_cast<int>(actors_.size()); }
-  /// Throws std::out_of_range.
+  /// Returns actor `index`. Throws std::out_of_range.
   const ActorRef<T>& operator[](int index) const {
     return actors_.at(static_cast<std::size_t>(index));
   }
@@ -36,8 +36,8 @@ class ActorMesh {
   void tell(const A&... arguments) const {
     for (const ActorRef<T>& actor : actors_) actor.template tell<F>(arguments...);
   }
-  /// Calls the endpoint on actor i with argument i. Throws invalid_argument unless there is an
-  /// argument for each actor.
+  /// Calls the endpoint on actor i with arguments[i]. Throws invalid_argument unless there are as
+  /// many arguments as actors.
   template <auto F, typename Argument>
   requires EndpointOf<F, T> && Accepts<F, Argument> Gather<ResultOf<F>> scatter(
       const std::vector<Argument>& arguments)
@@ -52,13 +52,13 @@ class ActorMesh {
     }
     return Gather<ResultOf<F>>(std::move(calls));
   }
-  /// Returns the actor that has the fewest unanswered calls of this process.
+  /// Returns the actor with the fewest unanswered calls from this process.
   const ActorRef<T>& any() const {
     std::vector<detail::ActorHandle> handles;
     for (const ActorRef<T>& actor : actors_) handles.push_back(actor.handle());
     return actors_.at(detail::least_busy(handles));
   }
-  /// Returns the actors from index `begin` up to `end`, without that.
+  /// Returns the actors `begin` to `end` - 1.
   ActorMesh slice(int begin, int end) const {
     if (begin < 0 || begin >= end || end > size()) {
       fail(Errc::invalid_argument, "slice({}, {}) of {} actors: expected 0 <= begin < end <= {}",
@@ -66,7 +66,7 @@ class ActorMesh {
     }
     return ActorMesh({actors_.begin() + begin, actors_.begin() + end});
   }
-  /// Returns a mesh whose calls have these options.
+  /// Returns the same actors, called with these options.
   ActorMesh with(const CallOptions& options) const {
     std::vector<ActorRef<T>> all;
     for (const ActorRef<T>& actor : actors_) all.push_back(actor.with(options));

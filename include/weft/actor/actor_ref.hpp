@@ -1,5 +1,5 @@
 #pragma once
-/// ActorRef: an actor that can be called, wherever it is.
+/// ActorRef: a reference to an actor in any process of the system.
 
 #include <cstdint>
 #include <memory>
@@ -18,34 +18,34 @@ class ActorContext;
 namespace detail {
 template <typename T>
 std::shared_ptr<void> make_actor(ActorContext& context);
-/// Identifies an actor class within a program: its make_actor().
+/// The make_actor() of an actor class. Its address identifies the class within a program.
 using ActorMaker = std::shared_ptr<void> (*)(ActorContext& context);
 
 void put_actor(MessageWriter& out, const ActorHandle& actor);
-/// Throws corrupt if the bytes name no actor of the class, and invalid_argument if they name an
-/// actor of another system.
+/// Reads a reference to an actor from a message. Throws corrupt if the bytes don't name an actor of
+/// the class of `maker`, and invalid_argument if they name an actor of another system.
 ActorHandle get_actor(MessageReader& in, ActorMaker maker);
 }  // namespace detail
 
-/// Refers to one actor of class T. It may be copied and sent in messages, and refers to the actor's
-/// successor after a restart. Thread-safe.
+/// Refers to one actor of class T. A reference may be copied and sent in messages. After a restart
+/// of the actor it refers to the new one. Thread-safe.
 template <typename T>
 class ActorRef {
  public:
-  /// Refers to no actor; calls throw invalid_argument.
+  /// Makes a reference to no actor; calls through it throw invalid_argument.
   ActorRef() = default;
   explicit ActorRef(detail::ActorHandle actor, CallOptions options = {})
       : actor_(std::move(actor)), options_(std::move(options)) {}
 
-  /// Calls an endpoint: `ref.call<&Counter::total>()`. Returns at once, unless 64 messages of this
-  /// process wait already (CallOptions::wait_if_full).
+  /// Calls an endpoint: `ref.call<&Counter::total>()`. Returns at once, unless
+  /// CallOptions::wait_if_full is set and 64 messages of this process are waiting already.
   template <auto F, typename... A>
   requires EndpointOf<F, T> && Accepts<F, A...> Future<ResultOf<F>> call(A&&... arguments)
   const {
     return Future<ResultOf<F>>(
         detail::begin_call(actor_, id<F>(), written<F>(std::forward<A>(arguments)...), options_));
   }
-  /// Sends a message that nobody answers. An exception of the endpoint fails the actor. Throws
+  /// Sends a message that isn't answered. An exception of the endpoint makes the actor fail. Throws
   /// peer_lost, actor_failed, timeout or overloaded if the message can't be sent.
   template <auto F, typename... A>
   requires EndpointOf<F, T> && Accepts<F, A...>
@@ -57,7 +57,7 @@ class ActorRef {
   /// Returns a name such as "sieves[3]".
   std::string name() const { return detail::name_of(actor_); }
 
-  /// Whether it refers to an actor.
+  /// Returns whether this refers to an actor.
   explicit operator bool() const { return actor_.process != nullptr; }
   const detail::ActorHandle& handle() const { return actor_; }
 
@@ -81,7 +81,7 @@ class ActorRef {
   CallOptions options_;
 };
 
-/// A reference without its options. The actors of a system can send each other references.
+/// Sends a reference, without its options, to actors of the same system.
 template <typename T>
 struct MessageCodec<ActorRef<T>> {
   static std::string schema() { return "actor"; }

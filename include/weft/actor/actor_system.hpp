@@ -1,5 +1,5 @@
 #pragma once
-/// ActorSystem: the actors of an application, in its process and in processes of their own.
+/// ActorSystem: owns the actors of an application, in this process and in processes that it starts.
 
 #include <cstdint>
 #include <memory>
@@ -17,15 +17,15 @@ namespace weft {
 
 class Keeper;
 
-/// Counts of messages of a system, in all its processes.
+/// Counts messages of a system, over all its processes.
 struct ActorCounts {
-  std::uint64_t copied_tensors = 0;  ///< that weren't loaned, so that they were copied when sent
-  std::uint64_t lost_tells = 0;      ///< messages that were told and whose actor ended before
+  std::uint64_t copied_tensors = 0;  ///< tensors that were copied: not loaned
+  std::uint64_t lost_tells = 0;      ///< tell() messages whose actor ended first
 };
 
-/// Owns its actors. The destructor requests all of them to stop, waits for them up to 5 s, and ends
-/// the processes that it has started. References to its actors may outlive it; their calls end with
-/// the error cancelled. Thread-safe.
+/// Owns actors. The destructor asks all of them to stop, waits up to 5 s for them, and ends the
+/// processes that the system has started. References to its actors may outlive it; calls through
+/// them end with the error cancelled. Thread-safe.
 class ActorSystem {
  public:
   /// Throws invalid_argument, no_space or io.
@@ -35,10 +35,10 @@ class ActorSystem {
   ActorSystem& operator=(const ActorSystem&) = delete;
 
   /// Makes the actors of a mesh, and returns when all of them have been constructed. Throws
-  /// invalid_argument for options that can't be, or a name that is taken; actor_failed with the
-  /// first exception of a constructor; not_found if the type isn't registered in an actor's
-  /// process; unavailable if a process can't be started; no_space if there are no rows or threads
-  /// left; cancelled if the job of the mesh ends before.
+  /// invalid_argument for wrong options or a name that is in use; actor_failed with the first
+  /// exception of a constructor; not_found if the type isn't registered in an actor's process;
+  /// unavailable if a process can't be started; no_space if the system has no room for more actors
+  /// or threads; cancelled if the job of the mesh ends before they are made.
   template <typename T>
   ActorMesh<T> spawn(const ActorType<T>& type, const SpawnOptions& options = {}) {
     std::vector<ActorRef<T>> actors;
@@ -47,27 +47,27 @@ class ActorSystem {
     }
     return ActorMesh<T>(std::move(actors));
   }
-  /// Ends the actors of a mesh: requests their stop tokens, and destroys them after their current
-  /// function. Its name is free again. Throws not_found.
+  /// Ends the actors of a mesh: asks them to stop, and destroys each after the function that it
+  /// runs. Then the name of the mesh is free again. Throws not_found.
   void stop(const std::string& mesh);
-  /// Makes a stream of values to or from actors. Throws invalid_argument, no_space.
+  /// Makes a pipe to or from actors. Throws invalid_argument, no_space.
   template <Message T>
   Pipe<T> pipe(const PipeOptions& options = {}) {
     return detail::make_pipe_of<T>(host(), options);
   }
-  /// Returns a tensor in shared memory, to be filled and sent without a copy. Throws no_space.
+  /// Returns a tensor in shared memory: fill it, then send it without a copy. Throws no_space.
   LoanedTensor loan(const TensorType& type);
-  /// For programs that have an event loop (poll(), epoll, QSocketNotifier). Returns a descriptor
-  /// that is readable while callbacks of Future::then() wait for run_ready(). From the first call
-  /// of fd() on, callbacks run there, and in the destructor, but not on the thread `weft.replies`.
-  /// The system owns the descriptor. Throws io.
+  /// Returns a file descriptor for programs that have an event loop (poll(), epoll,
+  /// QSocketNotifier). It is readable while callbacks of Future::then() wait for run_ready(). From
+  /// the first call of fd() on, callbacks run in run_ready() and in the destructor, and no longer
+  /// on the thread `weft.replies`. The system owns the descriptor. Throws io.
   int fd();
-  /// Runs the callbacks that wait, on this thread, and returns how many it ran.
+  /// Runs the waiting callbacks on this thread, and returns their number.
   int run_ready();
   ActorCounts counts() const;
-  /// Returns the error that failed the system, if an actor failed whose Supervision escalates.
+  /// Returns the error that ended the system: that of an actor whose Supervision says `escalate`.
   std::optional<Error> failure() const;
-  /// 32 hex digits.
+  /// Returns 32 hex digits that identify the system.
   const std::string& id() const;
 
  private:

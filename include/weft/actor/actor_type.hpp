@@ -1,5 +1,6 @@
 #pragma once
-/// ActorType: registers a class as an actor, so that other processes of a system can make it.
+/// ActorType: registers a class as an actor, so that other processes of a system can make the
+/// actor.
 
 #include <concepts>
 #include <cstddef>
@@ -20,25 +21,25 @@
 namespace weft {
 namespace detail {
 
-/// An endpoint without its types.
+/// An endpoint without its C++ types.
 struct EndpointEntry {
   std::string_view name;
   std::string schema;
   bool is_const = false;
-  bool replies_later = false;  ///< its last parameter is a Reply
-  /// Reads the arguments, calls the function on the object, and writes what it returns, or gives
-  /// it `reply`.
+  bool replies_later = false;  ///< the function's last parameter is a Reply
+  /// Reads the arguments and calls the function on the object. Writes what the function returns to
+  /// `result`, or passes `reply` to a function that answers later.
   void (*run)(void* object, MessageReader& arguments, MessageWriter& result,
               std::shared_ptr<PendingReply> reply) = nullptr;
 };
 
-/// An actor class without its type. It is known by its name while it lives.
+/// An actor class without its C++ type. Other processes find it by its name while it exists.
 class ActorClass {
  public:
   struct Parts {
     std::vector<EndpointEntry> endpoints{};
     ActorMaker make = nullptr;
-    void (*work)(void* object) = nullptr;  ///< null: the class has no work()
+    void (*work)(void* object) = nullptr;  ///< null if the class has no work()
   };
 
   ActorClass(std::string name, Parts parts, std::source_location where);
@@ -48,7 +49,7 @@ class ActorClass {
 
   const std::string& name() const { return name_; }
   const Parts& parts() const { return parts_; }
-  /// Returns a place such as "sieve.cpp:12".
+  /// Returns the place of the definition, such as "sieve.cpp:12".
   std::string site() const;
 
  private:
@@ -62,7 +63,7 @@ void run_endpoint(void* object, MessageReader& in, MessageWriter& out,
                   std::shared_ptr<PendingReply> reply) {
   using S = SignatureOf<F>;
   auto arguments = [&]<typename... A>(std::tuple<A...>*) {
-    // Elements of a braced list are evaluated from left to right.
+    // A braced list evaluates its elements from left to right, so arguments are read in order.
     return std::tuple<A...>{MessageCodec<A>::get(in)...};
   }(static_cast<typename S::Arguments*>(nullptr));
   in.finish();
@@ -119,13 +120,13 @@ constexpr void (*work_of())(void*) {
 /// of namespace scope: `static weft::ActorType<Sieve> sieve{"acme.sieve"};`
 ///
 /// T is a plain class with a list `endpoints`, and a constructor that takes nothing or an
-/// ActorContext&. If it has a function `work()`, its thread calls that while no message waits.
-/// One thread at a time runs functions of an actor.
+/// ActorContext&. If T has a function `work()`, the actor's thread calls it again and again while
+/// no message waits. Only one thread at a time runs functions of an actor.
 template <typename T>
 class ActorType {
  public:
-  /// spawn() throws invalid_argument if another ActorType has the name, or if it isn't 1 to 63 of
-  /// a-z A-Z 0-9 _ . -
+  /// Registers the class. If another ActorType has the name, or it isn't 1 to 63 characters of a-z
+  /// A-Z 0-9 _ . - then spawn() throws invalid_argument.
   explicit ActorType(std::string name, std::source_location where = std::source_location::current())
       : entry_(std::move(name),
                {.endpoints = detail::entries_of(typename T::endpoints{}),

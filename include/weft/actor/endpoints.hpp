@@ -15,11 +15,11 @@
 
 namespace weft {
 
-/// The list of an actor's endpoints, which its class has under the name `endpoints`:
+/// Lists an actor's endpoints. The actor's class gives the list the name `endpoints`:
 ///
 ///   struct Counter {
 ///     void add(int n);
-///     int total() const;                     // const: is asked again if a process is lost
+///     int total() const;                     // const: called again if a process is lost
 ///     using endpoints = weft::Endpoints<&Counter::add, &Counter::total>;
 ///   };
 template <auto... Functions>
@@ -29,7 +29,7 @@ struct Endpoints {
 
 namespace detail {
 
-/// The types of the parameters that callers give, and of the answer.
+/// Gives the types of a function's parameters, except a last Reply, and of its answer.
 template <typename R, typename Given, typename... A>
 struct EndpointTypes {
   using Result = R;
@@ -77,7 +77,7 @@ constexpr bool is_same_function() {
 
 inline constexpr std::size_t kNoEndpoint = ~std::size_t{0};
 
-/// The place of a function in a list of endpoints; kNoEndpoint if the list lacks it.
+/// The index of a function in a list of endpoints; kNoEndpoint if the list lacks it.
 template <auto F, typename List>
 inline constexpr std::size_t endpoint_index = kNoEndpoint;
 template <auto F, auto... G>
@@ -91,7 +91,7 @@ inline constexpr std::size_t endpoint_index<F, Endpoints<G...>> = [] {
 /// Returns the function's name without its class: "add".
 template <auto F>
 constexpr std::string_view function_name() {
-  // "... [with auto F = &Counter::add]" of g++, "... [F = &Counter::add]" of clang.
+  // The text is "... [with auto F = &Counter::add]" with g++, "... [F = &Counter::add]" with clang.
   std::string_view text = __PRETTY_FUNCTION__;
   text = text.substr(0, text.rfind(']'));
   if (const std::size_t end = text.find(';', text.find("F = ")); end != text.npos) {
@@ -101,7 +101,7 @@ constexpr std::string_view function_name() {
   return colons == text.npos ? text.substr(text.rfind('&') + 1) : text.substr(colons + 2);
 }
 
-/// Returns the text of an endpoint that both sides of a call must agree on:
+/// Returns the endpoint's schema, by which caller and actor check that they agree:
 /// "act({f32[4],u64})->{action:i32} const".
 template <auto F>
 std::string endpoint_schema() {
@@ -121,18 +121,18 @@ std::string endpoint_schema() {
 
 }  // namespace detail
 
-/// The type that a call of endpoint F returns.
+/// The type of the answer of endpoint F.
 template <auto F>
 using ResultOf = std::remove_cvref_t<typename detail::SignatureOf<F>::Result>;
 template <auto F>
 using ArgumentsOf = typename detail::SignatureOf<F>::Arguments;
 
-/// Whether F is an endpoint of actor class T.
+/// True if F is an endpoint of actor class T.
 template <auto F, typename T>
 concept EndpointOf = detail::endpoint_index<F, typename T::endpoints>
 != detail::kNoEndpoint;
 
-/// Whether F may be called with arguments of these types.
+/// True if F may be called with arguments of these types.
 template <auto F, typename... A>
 concept Accepts = std::is_constructible_v<ArgumentsOf<F>, A...> &&
                   sizeof...(A) == std::tuple_size_v<ArgumentsOf<F>>;

@@ -1,5 +1,5 @@
 #pragma once
-/// The answers of calls that are under way: Future for one actor, Gather for the actors of a mesh.
+/// The answers to calls: Future for a call of one actor, Gather for calls of the actors of a mesh.
 
 #include <chrono>
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace weft {
 
-/// The answer of one call. Movable. A call whose Future is destroyed runs on, and its answer is
-/// dropped. One thread uses a Future at a time.
+/// The answer to one call. Movable. If a Future is destroyed, its call still runs, and the answer
+/// is dropped. One thread uses a Future at a time.
 template <typename R>
 class Future {
  public:
@@ -27,13 +27,13 @@ class Future {
   R get() { return outcome_of_wait().value(); }
   /// Waits as get() does, but returns the error.
   Outcome<R> outcome() { return outcome_of_wait(); }
-  /// Returns whether the call has ended, after waiting for it at most so long.
+  /// Waits for the end of the call, at most for `time`. Returns whether the call has ended.
   bool wait_for(std::chrono::nanoseconds time) { return call_->wait_until(call_->now() + time); }
-  /// Calls `done` with the outcome, on the thread `weft.replies`. It must not block.
+  /// Calls `done` with the outcome, on the thread `weft.replies`. `done` must not block.
   void then(std::function<void(Outcome<R>)> done) {
     call_->when_done([call = call_, done = std::move(done)] { done(read(call->answer())); });
   }
-  /// Ends the call with the error cancelled. An endpoint that hasn't begun is skipped.
+  /// Ends the call with the error cancelled. If the endpoint hasn't begun, it doesn't run.
   void cancel() { call_->cancel(); }
 
  private:
@@ -61,13 +61,14 @@ class Future {
   std::shared_ptr<detail::PendingCall> call_;
 };
 
-/// The answers of calls of several actors, in the order of the mesh.
+/// The answers to calls of several actors, in the order of the mesh.
 template <typename R>
 class Gather {
  public:
   explicit Gather(std::vector<Future<R>> calls) : calls_(std::move(calls)) {}
 
-  /// Waits for all answers. Throws the first error in the order of the mesh.
+  /// Waits for all answers and returns them. If calls failed, throws the error of the first such
+  /// actor in the mesh.
   auto get() {
     std::vector<Outcome<R>> all = outcomes();
     if constexpr (std::is_void_v<R>) {

@@ -1,5 +1,5 @@
 #pragma once
-/// LoanedTensor: a tensor in shared memory, which messages carry without a copy.
+/// LoanedTensor: a tensor in shared memory that messages carry without a copy.
 
 #include <cstddef>
 #include <memory>
@@ -13,27 +13,27 @@
 
 namespace weft {
 
-/// A tensor whose elements are to be written. Movable.
+/// A tensor in shared memory while its elements are being written. Movable.
 ///
 ///   weft::LoanedTensor image = ctx.loan({DType::u8, {480, 640, 3}});
 ///   camera.read(image.get<std::uint8_t>());
 ///   viewer.tell<&Viewer::show>(std::move(image).finish());
 class LoanedTensor {
  public:
-  /// `bytes` are the elements of `tensor`, which nobody else has been given.
+  /// `bytes` are the elements of `tensor`. Nothing else has access to them yet.
   LoanedTensor(std::span<std::byte> bytes, HostTensor tensor)
       : bytes_(bytes), tensor_(std::move(tensor)) {}
   LoanedTensor(LoanedTensor&&) = default;
   LoanedTensor& operator=(LoanedTensor&&) = default;
 
-  /// Returns the elements, whose values are unspecified before they are written. Throws
-  /// invalid_argument if T isn't the C++ type of their dtype.
+  /// Returns the elements; their values are unspecified until you write them. Throws
+  /// invalid_argument if T isn't the C++ type of the tensor's dtype.
   template <ChipElement T>
   std::span<T> get() {
     return {reinterpret_cast<T*>(bytes_.data()), tensor_.get<T>().size()};
   }
   std::span<std::byte> bytes() { return bytes_; }
-  /// Returns the tensor, to be sent. Its elements must not be written any more.
+  /// Returns the tensor, ready to be sent. After that, don't write to its elements.
   HostTensor finish() && { return std::move(tensor_); }
 
  private:
@@ -43,7 +43,7 @@ class LoanedTensor {
 
 namespace detail {
 class ActorHost;
-/// Throws no_space.
+/// Allocates the memory of a loaned tensor. Throws no_space.
 LoanedTensor loan(const std::shared_ptr<ActorHost>& process, const TensorType& type);
 }  // namespace detail
 

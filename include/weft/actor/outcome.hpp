@@ -1,5 +1,5 @@
 #pragma once
-/// Outcome: a value, or the Error in its place.
+/// Outcome: a value, or the error that prevented it.
 
 #include <optional>
 #include <utility>
@@ -15,7 +15,7 @@ class Outcome {
   Outcome(Error error) : error_(std::move(error)) {}
 
   bool ok() const { return value_.has_value(); }
-  /// Throws the error if there is no value.
+  /// Returns the value. Throws the error if there is no value.
   const R& value() const& {
     if (error_) throw *error_;
     return *value_;
@@ -24,7 +24,7 @@ class Outcome {
     if (error_) throw *error_;
     return std::move(*value_);
   }
-  /// There must be no value.
+  /// Returns the error. Call it only if there is no value.
   const Error& error() const { return *error_; }
 
  private:

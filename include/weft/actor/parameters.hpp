@@ -1,6 +1,6 @@
 #pragma once
-/// Parameters: the versions of tensors that a running job publishes (Publisher), as any program of
-/// the user reads them.
+/// Parameters: lets any program of the user read the versions of tensors that a running job
+/// publishes (Publisher).
 ///
 ///   weft::Parameters policy(job_id, "policy");         // in an actor: ctx.parameters("policy")
 ///   const weft::ParameterView view = policy.newest();  // its tensors don't change
@@ -27,10 +27,10 @@ class ActorContext;
 class JobHost;
 class VersionSource;
 
-/// One version of published tensors, in shared memory. While a view of it exists in any process,
-/// its bytes don't change. A version that is held for long takes one of the eight places that a
-/// name has. Copies hold it too, and are cheap. Any thread may use a view; a view isn't passed to
-/// another process.
+/// One version of published tensors, in shared memory. The tensors don't change while any process
+/// has a view of this version. Each name has room for eight versions, so don't keep many views for
+/// long. Copies of a view are cheap and also keep the version. Any thread may use a view; it can't
+/// be passed to another process.
 class ParameterView {
  public:
   ParameterView() = default;  ///< an empty view, which has no tensors
@@ -46,12 +46,12 @@ class ParameterView {
   ~ParameterView();
 
   explicit operator bool() const { return reader_ != nullptr; }
-  /// Returns the number of steps after which the loop had these values.
+  /// Returns the version: the number of steps that had ended when the loop had these values.
   std::uint64_t version() const { return version_; }
 
   /// Returns the elements of a tensor, row-major, without a copy. They are valid while a view of
-  /// the version exists. Throws not_found with all names, or invalid_argument if T isn't the C++
-  /// type of its dtype, or `shape` isn't its shape.
+  /// the version exists. Throws not_found, with the names of all tensors, or invalid_argument if T
+  /// isn't the C++ type of the tensor's dtype or `shape` isn't its shape.
   template <ChipElement T>
   std::span<const T> get(std::string_view name) const {
     return elements<T>(find(name, *dtype_of<T>(), nullptr));
@@ -60,15 +60,15 @@ class ParameterView {
   std::span<const T> get(std::string_view name, const Shape& shape) const {
     return elements<T>(find(name, *dtype_of<T>(), &shape));
   }
-  /// Returns a tensor whose owner holds the version, without a copy. Throws not_found.
+  /// Returns a tensor without a copy; it keeps the version as a view does. Throws not_found.
   HostTensor tensor(std::string_view name) const;
-  /// Returns the names of all tensors, in the order of Publisher's list.
+  /// Returns the names of all tensors, in the order in which Publisher got them.
   std::vector<std::string> names() const;
 
  private:
   friend class Parameters;
   friend class Session;
-  /// The new view takes over a hold of the place.
+  /// The caller has already counted the new view among the users of the version.
   ParameterView(std::shared_ptr<VersionSource> reader, std::uint64_t version, std::uint32_t place)
       : reader_(std::move(reader)), version_(version), place_(place) {}
   std::span<const std::byte> find(std::string_view name, DType dtype, const Shape* shape) const;
@@ -83,31 +83,34 @@ class ParameterView {
 };
 
 struct ParametersOptions {
-  double timeout_s = 30;   ///< the longest wait for a version
-  std::stop_token stop{};  ///< ends a wait with the error cancelled
+  double timeout_s = 30;   ///< seconds; the longest wait for a version
+  std::stop_token stop{};  ///< a stop request ends waits with the error cancelled
 };
 
-/// Reads what the job publishes under a name. Copies are cheap. Thread-safe. The first use opens
-/// it, so the job may still be starting when the object is made.
+/// Reads what a job publishes under a name. Copies are cheap. Thread-safe. The connection to the
+/// job is made at the first use, so the job may still be starting when this object is made.
 class Parameters {
  public:
-  /// `job` is the id of a job of this user on this host (JobInfo::id). Throws invalid_argument for
-  /// text that is no job id, or a name that can't be.
+  /// `job` is the id of a job of this user on this host (JobInfo::id). Throws invalid_argument if
+  /// `job` can't be an id, or `name` is malformed.
   Parameters(std::string_view job, std::string_view name, ParametersOptions options = {});
 
-  /// Returns the newest version, after the end of the job its last one. Waits for the first version
-  /// if there is none yet. The wait throws timeout; cancelled, if a stop was requested; unavailable
-  /// if the job ends before; not_found if there is no such job; and invalid_argument on a thread
-  /// that several actors share. All calls throw no_space if 256 processes read this name.
+  /// Returns the newest version, or the job's last version if the job has ended. Waits if there is
+  /// no version yet. The wait throws timeout; cancelled, if a stop was requested; unavailable if
+  /// the job ends first; not_found if there is no such job; and invalid_argument on a thread that
+  /// several actors share. All functions of this class throw no_space if 256 processes read this
+  /// name.
   ParameterView newest() const;
-  /// Waits until the newest version is `version` or later, and returns it. Throws as newest().
+  /// Waits until the newest version is `version` or later, and returns the newest. Throws as
+  /// newest() does.
   ParameterView at_least(std::uint64_t version) const;
-  /// Returns the number of the newest version, without holding it; nothing if there is none yet.
+  /// Returns the number of the newest version without making a view; std::nullopt if there is none
+  /// yet.
   std::optional<std::uint64_t> version() const;
-  /// Returns how many versions weren't published because views held all places; 0 if nothing has
-  /// been published yet.
+  /// Returns how many versions weren't published because views kept all places; 0 before the first
+  /// version.
   std::uint64_t skipped() const;
-  /// Returns whether the job has ended, so that there will be no further version. Takes some
+  /// Returns whether the job has ended, so that no further version will come. Takes some
   /// microseconds.
   bool has_ended() const;
 

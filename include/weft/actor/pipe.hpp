@@ -18,29 +18,30 @@
 
 namespace weft {
 
-/// The end of a pipe that writes. Copies are the same end, which one thread may use at a time. An
-/// end may be sent in a message once, before it is used; then only the taker may use it. Functions
-/// throw peer_lost if the reader was destroyed or its process has died. A function that has to wait
-/// throws invalid_argument on a thread that actors share (spawn them with own_thread), timeout if
-/// the reader isn't used within PipeOptions::join_timeout_s, and cancelled when the actor is to
-/// stop.
+/// The end of a pipe that writes. Copies are the same end; only one thread may use it at a time. An
+/// end may be sent in a message once, before its first use; then only the receiver may use it.
+/// Functions throw peer_lost if the reader was destroyed or its process has died. A function that
+/// has to wait throws invalid_argument on a thread that several actors share (spawn them with
+/// own_thread), timeout if the reader isn't used within PipeOptions::join_timeout_s, and cancelled
+/// if the actor is asked to stop.
 template <Message T>
 class PipeWriter {
  public:
-  /// No end; its functions throw invalid_argument.
+  /// Makes an end without a pipe; its functions throw invalid_argument.
   PipeWriter() = default;
   explicit PipeWriter(std::shared_ptr<detail::PipeEnd> end) : end_(std::move(end)) {}
 
-  /// Writes a value. Waits while there is no credit. Throws invalid_argument if the value is larger
-  /// than PipeOptions::value_bytes, or after close().
+  /// Writes a value. Waits until the pipe has a credit (PipeOptions::credits). Throws
+  /// invalid_argument if the value is larger than PipeOptions::value_bytes, or after close().
   void write(const T& value) { detail::pipe_write(end_.get(), bytes_of(value), true); }
-  /// Returns false instead of waiting.
+  /// Writes a value if the pipe has a credit; otherwise returns false.
   bool try_write(const T& value) { return detail::pipe_write(end_.get(), bytes_of(value), false); }
-  /// Returns a tensor in the memory of the next value. If it is part of that value, it isn't
-  /// copied. It must not be used after write(). Waits as write() does.
+  /// Returns a tensor in the memory of the next value: fill it and make it part of that value,
+  /// which is then written without copying the tensor. Don't use the tensor after write(). Waits as
+  /// write() does.
   LoanedTensor loan(const TensorType& type) { return detail::pipe_loan(end_.get(), type); }
-  /// The reader reads the values that were written, and then the end. If the last copy of the
-  /// writer is destroyed without close(), the reader gets peer_lost.
+  /// Ends the stream: the reader gets the remaining values, and then the end. If all copies of the
+  /// writer are destroyed without close(), the reader gets peer_lost instead.
   void close() { detail::pipe_close(end_.get()); }
 
   const std::shared_ptr<detail::PipeEnd>& pipe_end() const { return end_; }
@@ -62,15 +63,16 @@ class PipeReader {
   PipeReader() = default;
   explicit PipeReader(std::shared_ptr<detail::PipeEnd> end) : end_(std::move(end)) {}
 
-  /// Waits for the next value. Returns nothing once the writer is closed and all was read. The
-  /// value's tensors lie in the pipe's memory, and keep a credit until they are destroyed. Throws
-  /// corrupt if the bytes can't be a T.
+  /// Waits for the next value. Returns nothing once all values were read and the writer has called
+  /// close(). The value's tensors are in the pipe's memory, and occupy a credit until they are
+  /// destroyed. Throws corrupt if the bytes can't be a T.
   std::optional<T> read() { return value_of(detail::pipe_read(end_.get(), true)); }
-  /// Returns nothing instead of waiting; has_ended() says whether none will come.
+  /// Returns the next value without waiting; nothing if there is none now. If has_ended() is true,
+  /// no value will come.
   std::optional<T> try_read() { return value_of(detail::pipe_read(end_.get(), false)); }
   bool has_ended() const { return detail::pipe_has_ended(end_.get()); }
 
-  /// For `for (const T& value : reader)`, which reads to the end of the stream.
+  /// Iterates over the stream to its end: `for (const T& value : reader)`.
   class Iterator {
    public:
     using value_type = T;
@@ -78,7 +80,7 @@ class PipeReader {
     explicit Iterator(PipeReader* reader) : reader_(reader) { ++*this; }
     const T& operator*() const { return *value_; }
     Iterator& operator++() {
-      value_.reset();  // its tensors keep a credit
+      value_.reset();  // its tensors occupy a credit, so free them first
       value_ = reader_->read();
       return *this;
     }
@@ -106,7 +108,7 @@ class PipeReader {
   std::shared_ptr<detail::PipeEnd> end_;
 };
 
-/// The two ends of a new pipe. ActorContext, ActorSystem and AttachedSystem make pipes.
+/// A new pipe. ActorContext, ActorSystem and AttachedSystem make pipes.
 template <Message T>
 struct Pipe {
   PipeWriter<T> writer;

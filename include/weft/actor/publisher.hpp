@@ -19,25 +19,27 @@ namespace weft {
 
 class LoopPublisher;
 
-/// Publishes versions of tensors in shared memory. A version is the number of steps after which the
-/// loop had these values. Readers get a version as soon as all workers have copied their parts of
-/// it, which they do beside the loop. The loop doesn't wait for readers: each name has eight
-/// places, and if readers hold seven of them, the next version is skipped, which
-/// Parameters::skipped() counts. publish() waits if three versions are still to be copied.
+/// Publishes versions of tensors in shared memory. The number of a version is the number of steps
+/// that had ended when the loop had these values. Readers get a version once all workers have
+/// copied their parts, which happens in parallel to the loop. The loop doesn't wait for readers:
+/// each name has room for eight versions, and if readers keep seven of them, the next version is
+/// skipped; Parameters::skipped() counts such versions. publish() waits if three versions are still
+/// to be copied.
 ///
-/// A loop that continues after the loss of a worker doesn't publish a version again, so its bytes
-/// never change. All workers must publish in the same steps.
+/// A loop that begins again after the loss of a worker doesn't publish a version a second time, so
+/// the bytes of a version never change. All workers must publish in the same steps.
 class Publisher {
  public:
-  /// Publishes the present values as well, as version ctx.step(). Names are unique in the loop:
-  /// make a Publisher once, before the first step. Throws invalid_argument; unavailable if the job
-  /// has no mesh; no_space; and program_divergence if the workers publish different tensors.
+  /// Also publishes the present values, as version ctx.step(). Names are unique in the loop: make a
+  /// Publisher once, before the first step. Throws invalid_argument; unavailable if the job has no
+  /// mesh; no_space; and program_divergence if the workers publish different tensors.
   Publisher(TrainContext& ctx, std::string_view name, std::vector<Parameter> tensors,
             std::source_location where = std::source_location::current());
 
-  /// Publishes the values at the end of the running step. If no tensor has changed since the last
-  /// step ended, publishes the values of that step at once. Throws invalid_argument after the end
-  /// of the loop, and no_space if there is no memory for a first version.
+  /// Publishes the values that the tensors have at the end of the running step. If no tensor has
+  /// changed since the last step ended, publishes at once, as the version of that step. Throws
+  /// invalid_argument after the end of the loop, and no_space if there is no memory for the first
+  /// version.
   void publish(std::source_location where = std::source_location::current());
 
  private:

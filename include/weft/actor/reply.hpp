@@ -1,5 +1,5 @@
 #pragma once
-/// Reply: the answer of an endpoint that is sent after its function has returned.
+/// Reply: lets an endpoint send its answer after its function has returned.
 
 #include <exception>
 #include <memory>
@@ -14,7 +14,8 @@ namespace weft {
 
 namespace detail {
 
-/// The answer of one call, without its type. Only the first send() or fail() counts. Thread-safe.
+/// Answers one call, without the type of the answer. Only the first send() or fail() counts.
+/// Thread-safe.
 class PendingReply {
  public:
   virtual ~PendingReply() = default;
@@ -32,9 +33,9 @@ class ReplyBase {
     std::swap(reply_, other.reply_);
     return *this;
   }
-  /// Ends the call with an error if it wasn't answered.
+  /// If the call wasn't answered, ends it with an error.
   ~ReplyBase() {
-    // If the endpoint throws, the caller gets its exception.
+    // If the endpoint is throwing, that exception is the answer.
     if (reply_ != nullptr && std::uncaught_exceptions() == 0) {
       reply_->fail("its Reply was destroyed without an answer");
     }
@@ -42,7 +43,7 @@ class ReplyBase {
 
   /// Ends the call with the error endpoint_failed.
   void fail(const std::string& why) { take()->fail(why); }
-  /// Returns whether the caller still waits for the answer. False for a tell.
+  /// Returns whether the caller still waits for the answer; false for messages of tell().
   bool is_awaited() const { return reply_ != nullptr && reply_->is_awaited(); }
 
  protected:
@@ -57,15 +58,15 @@ class ReplyBase {
 
 }  // namespace detail
 
-/// The last parameter of an endpoint that answers later, on any thread:
+/// Answers a call later, from any thread. It is the last parameter of the endpoint:
 ///
 ///   void act(const Observation& seen, weft::Reply<Action> reply) {
 ///     waiting_.push_back({seen, std::move(reply)});  // answered together with others
 ///   }
 ///
-/// A caller gets an R: `policy.call<&Policy::act>(seen).get()`. An answer may be sent once; a
-/// second one throws invalid_argument. If the Reply is destroyed before, the call ends with the
-/// error endpoint_failed. Movable. One thread uses a Reply at a time.
+/// The caller gets an R: `policy.call<&Policy::act>(seen).get()`. A second answer throws
+/// invalid_argument. If the Reply is destroyed without an answer, the call ends with the error
+/// endpoint_failed. Movable. One thread uses a Reply at a time.
 template <typename R>
 class Reply : public detail::ReplyBase {
  public:

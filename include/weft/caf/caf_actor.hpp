@@ -1,5 +1,5 @@
 #pragma once
-/// to_caf(): an actor of weft as an actor of the application's CAF.
+/// to_caf(): makes an actor of weft usable as an actor of CAF.
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@
 namespace weft {
 
 /// The first element of a request: `weft::call<&Policy::act>`. In CAF 1.x this type needs an id in
-/// the application's block, as the types of arguments and results do:
+/// the application's block, like the types of arguments and results:
 /// `CAF_ADD_TYPE_ID(robot, (weft::CallOf<&Policy::act>))`.
 template <auto F>
 struct CallOf {};
@@ -26,7 +26,7 @@ inline constexpr CallOf<F> call{};
 
 namespace detail {
 
-/// Work that an actor is to do, on whichever thread runs the actor.
+/// A function that an actor runs on its own thread.
 struct CafTask {
   std::function<void()> run;
 };
@@ -58,7 +58,7 @@ struct CafEndpoint<F, std::tuple<A...>> {
   using Result = ResultOf<F>;
   using Signature = CafSignature<Result, CallOf<F>, A...>;
 
-  /// The requests that aren't answered yet. Only the actor's thread uses them.
+  /// The requests that aren't answered yet, by number. Only the CAF actor's thread uses them.
   using Promises = std::map<std::uint64_t, caf::response_promise>;
 
   template <typename T>
@@ -70,7 +70,7 @@ struct CafEndpoint<F, std::tuple<A...>> {
         Future<Result> answer = actor.template call<F>(arguments...);
         const std::uint64_t number = next++ << 16 | endpoint_index<F, typename T::endpoints>;
         promises->emplace(number, self->make_response_promise());
-        // The handle keeps the actor, so `promises` lives when the actor does its task.
+        // `me` keeps the actor alive, and thereby `promises`, until the actor has run this task.
         answer.then([me = caf::actor(self), all = promises.get(), number](Outcome<Result> outcome) {
           run_in(me, [all, number, outcome = std::move(outcome)] {
             caf::response_promise promise = std::move(all->extract(number).mapped());
@@ -111,19 +111,19 @@ struct CafInterface<Endpoints<F...>> {
 
 }  // namespace detail
 
-/// The handle of a CAF actor that takes (weft::call<&T::f>, arguments...) for each endpoint of T.
+/// The type of a CAF actor that takes (weft::call<&T::f>, arguments...) for each endpoint f of T.
 template <typename T>
 using CafActor = typename detail::CafInterface<typename T::endpoints>::Handle;
 
-/// Makes a CAF actor that calls `actor` for those that send requests to it:
+/// Makes a CAF actor that passes requests on to `actor`:
 ///
 ///   self->request(brain, 5ms, weft::call<&Policy::act>, observation).then(...);         // 0.17
 ///   self->mail(weft::call<&Policy::act>, observation).request(brain, 5ms).then(...);     // 1.x
 ///
 /// The answer is the endpoint's result, or the caf::error that to_caf() makes of the call's error.
-/// `options` hold for each call; as the actor may not block, a call that finds no room gets the
-/// error overloaded. CAF's actor system waits for the actor as for those of the application: until
-/// no handle of it exists and all its calls have ended.
+/// `options` apply to each call. The CAF actor doesn't block, so a call that finds no room ends
+/// with the error overloaded. Like any actor of CAF, it keeps CAF's actor system alive until no
+/// handle of it exists and all its calls have ended.
 template <typename T>
 CafActor<T> to_caf(caf::actor_system& system, const ActorRef<T>& actor, CallOptions options = {}) {
   options.wait_if_full = false;

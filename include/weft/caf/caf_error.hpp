@@ -1,5 +1,5 @@
 #pragma once
-/// weft's errors as CAF's.
+/// Conversion of weft's errors to CAF's and back.
 
 #include <optional>
 #include <string>
@@ -20,8 +20,8 @@ inline caf::error to_caf(const Error& error) {
   return caf::make_error(code, std::string(to_string(error.code())) + ": " + error.what());
 }
 
-/// Returns the error from which to_caf() made this one; std::nullopt for an error of CAF itself,
-/// such as caf::sec::request_timeout without a text.
+/// Reverses to_caf(); returns std::nullopt for an error that CAF itself made, such as a
+/// caf::sec::request_timeout without a text.
 inline std::optional<Error> from_caf(const caf::error& error) {
   if (!error) return {};
   const caf::message context = error.context();

@@ -1,5 +1,5 @@
 #pragma once
-/// job_events_to(): the events of a job as messages to a CAF actor.
+/// job_events_to(): sends the events of a job to a CAF actor.
 
 #include <cstdint>
 #include <memory>
@@ -11,22 +11,22 @@
 
 namespace weft {
 
-// Each function of Callback sends one of these messages.
+// The messages: each function of Callback sends one of these types.
 struct JobStarted {
   JobInfo job{};
 };
 struct JobReported {
-  Metrics metrics{};  ///< a report of worker 0
+  Metrics metrics{};  ///< the report, of worker 0
 };
 struct JobLost {
-  Failure failure{};  ///< the loss of a worker that the job survives, or at the end Result::error
+  Failure failure{};  ///< the loss of a worker that the job survives; at the end, Result::error
 };
 struct JobRecovered {
-  std::uint64_t step = 0;  ///< at which all loops begin again
+  std::uint64_t step = 0;  ///< the step at which all loops begin again
 };
 struct JobSaved {
-  Checkpoint checkpoint{};  ///< one that can be restored
-  std::uint64_t step = 0;   ///< of its state
+  Checkpoint checkpoint{};  ///< a complete checkpoint, which can be restored
+  std::uint64_t step = 0;   ///< the step of the checkpoint's state
 };
 struct JobHung {
   HangReport report{};
@@ -80,7 +80,7 @@ class CafJobEvents : public Callback {
 ///             [=](const weft::JobEnded&) { self->quit(); }, ...};
 ///   }
 ///
-/// JobEnded is the last message. The actor system must exist until then. In CAF 1.x the actor
+/// JobEnded is the last message. The CAF actor system must exist until then. In CAF 1.x the actor
 /// system needs the types' ids: `CAF_MAIN(caf::id_block::weft_job_events)`, or
 /// `caf::init_global_meta_objects<caf::id_block::weft_job_events>()` before it begins.
 inline std::shared_ptr<Callback> job_events_to(const caf::actor& watcher) {
@@ -98,7 +98,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobHung)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobValidated)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobEnded)
 
-// Ids 2900 to 2907. An application's own ids begin at caf::first_custom_type_id, which is 200.
+// These ids are 2900 to 2907. An application's own ids begin at caf::first_custom_type_id, which is
+// 200.
 CAF_BEGIN_TYPE_ID_BLOCK(weft_job_events, 2900)
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobStarted))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobReported))

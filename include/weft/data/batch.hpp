@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// A global batch; each chip has some of its rows. Copies share the tensors.
+/// The tensors of one global batch; each chip has some of its rows. Copies share the tensors.
 class Batch {
  public:
   /// Returns the tensor [batch_size, ...] of a field, by name or by its number in the dataset.
@@ -36,7 +36,7 @@ class Batch {
   Tensor weight_;
   std::int64_t num_items_ = 0;
   std::uint64_t index_ = 0;
-  std::shared_ptr<std::uint64_t> questions_;  // counts calls that ask for the loop's position
+  std::shared_ptr<std::uint64_t> questions_;  // JobLoaders::questions(), for index()
 };
 
 }  // namespace weft

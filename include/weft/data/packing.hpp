@@ -1,6 +1,6 @@
 #pragma once
-/// Packing: puts sequences of different lengths side by side in rows of one length, so that a batch
-/// has little padding. With AttentionOptions::segment_ids, tokens attend only to their own
+/// Packing: puts sequences of different lengths one after another in rows of equal length, so that
+/// a batch has little padding. With AttentionOptions::segment_ids, tokens attend only to their own
 /// sequence.
 
 #include <cstdint>
@@ -34,11 +34,11 @@ struct PackOptions {
   /// The number of open rows. A sequence goes to the first open row that has room. If no row has
   /// room, the oldest row is closed.
   std::int64_t window = 64;
-  /// The number of tokens of each item. Default: all items are read once to count them. For a
-  /// dataset only.
+  /// The number of tokens of each item. Default: all items are read once to count them. Not for a
+  /// stream.
   std::vector<std::int64_t> lengths{};
   /// If set, the sequences are packed in a random order that is a function of this number. Default:
-  /// the order of the source. For a dataset only; a stream has shuffle_buffer().
+  /// the order of the source. Not for a stream; use shuffle_buffer() there.
   std::optional<std::uint64_t> shuffle_seed{};
 };
 
@@ -55,7 +55,7 @@ struct PackOptions {
 DatasetPtr pack_sequences(DatasetPtr source, const PackOptions& options);
 
 /// Packs the items of each epoch of a stream in the same way. The number of rows is known only
-/// after the items are read. Sequences of `window` rows are held in memory.
+/// after the items are read. The sequences of `window` open rows are held in memory.
 StreamPtr pack_sequences(StreamPtr source, const PackOptions& options);
 
 }  // namespace weft

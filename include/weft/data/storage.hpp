@@ -1,5 +1,5 @@
 #pragma once
-/// Storage: an object store that holds checkpoints, datasets and files of tensors.
+/// Storage: the interface to object stores that hold checkpoints, datasets and files of tensors.
 ///
 /// Functions that take the path of a checkpoint, dataset or file of tensors also take a URL such as
 /// "s3://bucket/prefix". Amazon S3, and servers that speak its protocol, work without further

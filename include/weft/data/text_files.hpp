@@ -76,9 +76,9 @@ struct TokenFileSummary {
   std::int64_t num_documents = 0;
   int token_bytes = 2;  ///< 4 if the vocabulary is larger than 65,536
 };
-/// Writes the tokens of texts, one text after the other and without special tokens, to a file.
-/// token_file() makes windows of it for a language model. Call it in a program that runs before a
-/// job. The file appears at `path` whole, or not at all. Throws invalid_argument for a separator
+/// Writes the tokens of all texts to one file, one text after another, without special tokens.
+/// token_file() makes windows of this file for a language model. Run it in a program before the
+/// job. The file appears at `path` complete, or not at all. Throws invalid_argument for a separator
 /// that is no token.
 TokenFileSummary write_token_file(const std::string& path, const std::vector<std::string>& texts,
                                   const Tokenizer& tokenizer, const TokenFileOptions& options = {});

@@ -84,7 +84,7 @@ class Tokenizer {
   std::optional<std::string> id_to_token(std::int32_t id) const;
   /// Returns the largest id plus one: the number of rows that an embedding needs.
   std::int64_t vocab_size() const;
-  /// Return the options in tokenizer.json, or std::nullopt if it has none.
+  /// Return the options in tokenizer.json; std::nullopt if it has none.
   const std::optional<Truncation>& truncation() const;
   const std::optional<Padding>& padding() const;
 

@@ -13,22 +13,22 @@ namespace weft {
 
 /// An argument of an exported step, in the order of the function's arguments.
 struct ExportedArgument {
-  std::string name;      ///< of a parameter or other state; "" for most data
+  std::string name;      ///< of the parameter or other state; "" for most data
   std::string kind;      ///< "param", "opt_state", "buffer", "data" or "runtime_scalar"
-  TensorType type;       ///< on one chip
-  TensorType global;     ///< of the whole tensor
+  TensorType type;       ///< the type on one chip
+  TensorType global;     ///< the type of the whole tensor
   std::string sharding;  ///< the mesh axes of each dim, such as [{"data"}, {}]
 };
 
 /// A result of an exported step, in the order of the function's results.
 struct ExportedResult {
   std::string name;
-  std::int32_t updates = -1;  ///< the argument whose next value this is; -1: none
-  TensorType type;            ///< on one chip
-  TensorType global;          ///< of the whole tensor
-  std::string sharding;       ///< as for arguments
-  /// Says whether this is an added result, i32[2]. It is {-1, 0} if all labels and indices were in
-  /// range, and else {number of an op, the wrong index}. It is the last one.
+  std::int32_t updates = -1;  ///< index of the argument whose next value this is; -1: none
+  TensorType type;            ///< the type on one chip
+  TensorType global;          ///< the type of the whole tensor
+  std::string sharding;       ///< as in ExportedArgument
+  /// True for the last result, an added i32[2] that reports errors. It is {-1, 0} if all labels and
+  /// indices were in range; otherwise {the number of the op, the wrong index}.
   bool is_fault = false;
 };
 
@@ -37,7 +37,7 @@ struct ExportedStep {
   std::string text;
   std::vector<ExportedArgument> arguments;
   std::vector<ExportedResult> results;
-  /// The mesh. The program runs on one replica for each chip. A replica's number is the chip's
+  /// The mesh. The program runs once for each chip; the number of a chip's replica is the chip's
   /// row-major index in the mesh.
   std::vector<std::int64_t> mesh_shape;
   std::vector<std::string> axis_names;

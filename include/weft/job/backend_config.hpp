@@ -16,7 +16,7 @@ namespace weft {
 
 /// Says how values without a sharding annotation are sharded.
 enum class PartitioningMode : std::uint8_t {
-  automatic,  ///< annotations are propagated
+  automatic,  ///< shardings are inferred from the annotated values
 };
 /// Returns "auto".
 std::string_view to_string(PartitioningMode mode) noexcept;
@@ -32,7 +32,8 @@ struct SpmdConfig {
   /// their ids. Default: 0, 1, 2, ...
   std::vector<int> device_ids{};
   /// The mesh as chips within a host times hosts, instead of mesh_shape, axis_names and device_ids.
-  /// A job on one host runs the plan, and gets the bits, of `dcn` hosts (docs/clusters.md).
+  /// A job on one host then runs the same plan as on `dcn` hosts, and gets bitwise the same results
+  /// (docs/clusters.md).
   std::optional<HybridMesh> hybrid{};
   std::int64_t data_parallel_size = 0;
   std::int64_t model_parallel_size = 0;
@@ -54,7 +55,7 @@ Backend parse_backend(std::string_view text);
 
 /// Says what carries tensors between the hosts of a job.
 enum class Wire : std::uint8_t {
-  automatic,  ///< tls
+  automatic,  ///< weft chooses; today tls
   tls,        ///< TCP with TLS 1.3
   ucx,        ///< UCX over TCP, without encryption, for private networks
 };
@@ -71,15 +72,15 @@ struct BackendConfig {
   /// of a Unix socket.
   TlsConfig tls{};
   /// The network by which the hosts of a job reach each other: the name of a device ("eth1") or
-  /// addresses ("10.0.0.0/8"). "": host 0 tells all of its addresses, and each other host uses the
-  /// first one that it reaches (docs/clusters.md).
+  /// addresses ("10.0.0.0/8"). "": host 0 publishes all of its addresses, and each other host uses
+  /// the first address that it can reach (docs/clusters.md).
   std::string network{};
   /// The ports at which the processes of a host listen for other hosts, such as "4711-4800": one
   /// for the trainer and one for each chip. "": any free ports.
   std::string ports{};
-  /// Control connections use TLS with either. UCX chooses ports of its own, so it excludes `ports`;
-  /// it needs `network`, unless WEFT_TRAINER names an address of host 0; all hosts need Debian's
-  /// package libucx0.
+  /// The transport of tensors between hosts; control connections use TLS in any case. UCX chooses
+  /// its own ports, so it excludes `ports`. It needs `network`, unless WEFT_TRAINER has an address
+  /// of host 0, and Debian's package libucx0 on all hosts.
   Choice<Wire> wire = Wire::automatic;
 };
 

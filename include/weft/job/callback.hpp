@@ -1,5 +1,5 @@
 #pragma once
-/// Callback: tells a program about a job while it runs.
+/// Callback: informs a program about a job while it runs.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Tells that no loop, chip or worker of a job has moved for a time.
+/// Reports that no loop, chip or worker of a job has moved for some time.
 struct HangReport {
   double seconds = 0;      ///< how long nothing has moved
   std::uint64_t step = 0;  ///< the largest number of steps that a loop has ended
@@ -33,7 +33,7 @@ class Callback {
   virtual void on_recovered(std::uint64_t /*step*/) {}
   /// Called when a checkpoint is complete and can be restored: a CheckpointManager has saved it, or
   /// all workers have reported it. `step` is the step of its state. A checkpoint that is saved
-  /// again after a loss isn't told again.
+  /// again after a loss isn't reported again.
   virtual void on_checkpoint(const Checkpoint&, std::uint64_t /*step*/) {}
   /// Called when nothing has moved for longer than FailureConfig::hang_warning_s or, if that isn't
   /// set, than the job's steps suggest: 10 times the 99th percentile of their durations, at least

@@ -6,13 +6,13 @@
 
 namespace weft {
 
-/// The name appears in the compiler's message if an option is given as text, such as "group"
-/// instead of Restart::group.
+/// If an option is given as text, such as "group" instead of Restart::group, the compiler's message
+/// shows this name.
 template <typename Enum>
 struct write_an_enumerator_instead_of_text;
 
-/// A value of `Enum`. The compiler refuses text. To read text from outside the program, such as a
-/// flag or a JSON file, use the enum's parse function.
+/// A value of `Enum`. The compiler refuses text. Convert text from outside the program, such as a
+/// flag or a JSON file, with the enum's parse function.
 template <typename Enum>
 class Choice {
  public:

@@ -25,23 +25,23 @@ inline constexpr std::size_t kJobCommandsMax = std::size_t{4} << 20;
 struct Command {
   std::string name{};  ///< 1 to kCommandNameMax letters, digits, '_', '-' and '.': "learning_rate"
   Metrics payload{};   ///< any JSON value; NaN and infinities become null
-  /// The step in which the loops read the command, the same in all of them. The loop's context sets
-  /// it; Job::post() ignores it.
+  /// The step in which all loops read the command. The loop's context sets it; Job::post() ignores
+  /// it.
   std::uint64_t step = 0;
 };
 
-/// The answer to Job::post(). Copies have the same answer. If all of them are destroyed, the loops
-/// still read the command. Thread-safe.
+/// The answer to Job::post(). Copies share the answer. The loops read the command even if all
+/// copies are destroyed. Thread-safe.
 class PostedCommand {
  public:
-  /// Waits until all loops have read the command, and returns the step in which they did. Throws
-  /// the error if they never will: overloaded (too many open commands, or too large in all),
+  /// Waits until all loops have read the command, and returns the step in which they did. If they
+  /// never will, throws overloaded (too many open commands, or too many bytes of commands),
   /// cancelled (the job was told to end), or unavailable (the job or its loops have ended; the text
-  /// says which loops have read it).
+  /// says which loops have read the command).
   std::uint64_t get() const { return outcome().value(); }
   /// Waits as get() does, but returns the error.
   Outcome<std::uint64_t> outcome() const;
-  /// Returns whether the answer is known, after waiting for it at most so long.
+  /// Waits until the answer is known, at most for `time`. Returns whether it is known.
   bool wait_for(std::chrono::nanoseconds time) const;
 
  private:

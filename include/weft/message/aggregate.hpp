@@ -1,5 +1,5 @@
 #pragma once
-/// MessageCodec for aggregates, and WEFT_MESSAGE.
+/// MessageCodec for aggregates, and the macro WEFT_MESSAGE, which names their fields.
 
 #include <cstddef>
 #include <string>
@@ -20,7 +20,7 @@ struct MessageField {
   Member T::*member;
 };
 
-/// Specialized by WEFT_MESSAGE.
+/// The fields of T, if WEFT_MESSAGE lists them: it specializes this variable.
 template <typename T>
 inline constexpr std::tuple<> message_fields{};
 
@@ -43,16 +43,18 @@ void for_each_field(T& value, F f) {
   }
 }
 
-/// Returns whether the type has tensors, actors or pipes, whose values aren't bytes alone.
+/// Returns whether the type contains tensors, actors or pipes, which are more than bytes.
 bool has_handles(std::string_view schema);
-/// Returns "=" and the bytes of a field's default value as hex digits. Returns "" for a value
-/// without bytes, and if all bytes are 0 and no part of the type has another default value.
+/// Returns the part of a schema that tells a field's default value: "=" and the value's bytes as
+/// hex digits. Returns "" for a value without bytes, and if the default is all zeros and no part of
+/// the type has another default.
 std::string default_in_schema(std::string_view schema, const MessageWriter& value);
 
 }  // namespace detail
 
-/// An aggregate, field by field: "{i64,i64}", or "{begin:i64,end:i64}" with WEFT_MESSAGE. Fields
-/// with names also have their default values, unless these are 0: "{rate:f32=0000803f}".
+/// Writes an aggregate field by field. Its schema is "{i64,i64}", or "{begin:i64,end:i64}" with
+/// WEFT_MESSAGE. Fields with names also have their default values, unless these are 0:
+/// "{rate:f32=0000803f}".
 template <typename T>
 requires std::is_aggregate_v<T> && std::is_class_v<T>
 struct MessageCodec<T> {
@@ -88,8 +90,8 @@ struct MessageCodec<T> {
 
 }  // namespace weft
 
-/// Lists the fields of an aggregate, at namespace scope outside any namespace. Other programs then
-/// find them by name, so that fields can be added and removed.
+/// Names the fields of an aggregate. Use it at namespace scope outside any namespace. Other
+/// programs then match fields by name, so fields can be added and removed.
 #define WEFT_MESSAGE(T, ...)                                   \
   template <>                                                  \
   inline constexpr auto weft::message_fields<T> = std::tuple { \

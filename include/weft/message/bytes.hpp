@@ -16,11 +16,12 @@ namespace detail {
 class ActorHost;
 }
 
-/// The most bytes of a message, and the most tensors, whose elements don't count.
+/// The maximum size of a message in bytes, without the elements of its tensors, and the maximum
+/// number of its tensors.
 inline constexpr std::size_t kMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kMessageTensorsMax = 64;
 
-/// Collects the bytes of a message that is being written, and its tensors.
+/// Collects the bytes and the tensors of a message while it is being written.
 class MessageWriter {
  public:
   void put(const void* bytes, std::size_t size) {
@@ -34,13 +35,13 @@ class MessageWriter {
   }
   /// Appends a number of elements. Throws invalid_argument if it is 2^32 or more.
   void count(std::size_t value);
-  /// Appends dtype and shape, and keeps the tensor.
+  /// Appends the tensor's dtype and shape, and keeps the tensor.
   void tensor(const HostTensor& tensor);
   /// Appends the bytes and tensors of another message.
   void append(const MessageWriter& other);
 
-  /// Throws invalid_argument if the message has more than kMessageBytesMax bytes or
-  /// kMessageTensorsMax tensors.
+  /// Returns the bytes. Throws invalid_argument if the message has more than kMessageBytesMax bytes
+  /// or kMessageTensorsMax tensors.
   std::span<const std::byte> bytes() const;
   std::span<const HostTensor> tensors() const { return tensors_; }
 
@@ -48,7 +49,7 @@ class MessageWriter {
   void put_large(const void* bytes, std::size_t size);
 
   std::array<std::byte, 128> small_;
-  std::vector<std::byte> large_;  ///< all bytes, once they don't fit `small_`
+  std::vector<std::byte> large_;  ///< all bytes, if they don't fit in `small_`
   std::size_t size_ = 0;
   std::vector<HostTensor> tensors_;
 };
@@ -59,11 +60,12 @@ struct MessagePayload {
   std::shared_ptr<const void> owner{};
 };
 
-/// Reads a message from its beginning. Every function throws corrupt if the message has fewer bytes
-/// or tensors than it must have, or a value that can't be.
+/// Reads a message from its beginning. Every function throws corrupt if the message lacks bytes or
+/// tensors that it should have, or has an impossible value.
 class MessageReader {
  public:
-  /// `process` is the one that has taken the message; null: references to actors can't be read.
+  /// `process` is the process that received the message. If it is null, references to actors can't
+  /// be read.
   explicit MessageReader(std::span<const std::byte> bytes,
                          std::span<const MessagePayload> payloads = {},
                          detail::ActorHost* process = nullptr)
@@ -76,8 +78,8 @@ class MessageReader {
     left_ = left_.subspan(size);
   }
   bool boolean();
-  /// Reads a number of elements of `element_bytes` bytes or more. There are as many bytes left. If
-  /// elements may have no bytes, at most 2^16 are accepted.
+  /// Reads a number of elements that are at least `element_bytes` bytes each, and checks that so
+  /// many bytes are left. If `element_bytes` is 0, at most 2^16 elements are accepted.
   std::size_t count(std::size_t element_bytes);
   HostTensor tensor();
   detail::ActorHost* process() const { return process_; }

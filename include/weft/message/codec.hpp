@@ -1,5 +1,5 @@
 #pragma once
-/// How values become the bytes of messages to actors: numbers, bool, enums, text and tensors.
+/// MessageCodec: how values become the bytes of messages: numbers, bool, enums, text and tensors.
 
 #include <concepts>
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace weft {
 
-/// How values of T become part of a message. `schema()` returns the type's schema, `put()` appends
-/// a value to a message, and `get()` takes one out of it. get() throws corrupt if the bytes can't
-/// be a T. A program may specialize it for a type of its own.
+/// Defines how values of T become part of a message. `schema()` returns the type's schema, `put()`
+/// appends a value to a message, and `get()` reads a value from a message. get() throws corrupt if
+/// the bytes can't be a T. A program may specialize this template for its own types.
 template <typename T>
 struct MessageCodec;
 

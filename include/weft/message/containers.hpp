@@ -47,7 +47,7 @@ struct MessageCodec<std::array<T, N>> {
   }
   static std::array<T, N> get(MessageReader& in) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      // Elements of a braced list are evaluated from left to right.
+      // A braced list evaluates its elements from left to right, so they are read in order.
       return std::array<T, N>{((void)I, MessageCodec<T>::get(in))...};
     }
     (std::make_index_sequence<N>{});

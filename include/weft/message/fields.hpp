@@ -1,5 +1,5 @@
 #pragma once
-/// The fields of an aggregate, in their order, without a list of them.
+/// Access to the fields of an aggregate, in order, although the aggregate doesn't list them.
 
 #include <cstddef>
 #include <tuple>
@@ -11,7 +11,7 @@ namespace detail {
 
 inline constexpr std::size_t kFieldsMax = 16;
 
-/// Converts to any type, so that aggregates can be initialized with a number of these.
+/// Converts to any type, so it can initialize any field of an aggregate.
 struct AnyField {
   template <typename T>
   operator T() const;
@@ -33,7 +33,7 @@ constexpr std::size_t field_count() {
   }
 }
 
-/// Calls f with a tie of all fields.
+/// Calls f with references to all fields (std::tie).
 template <typename T, typename F>
 decltype(auto) with_fields(T& v, F f) {
   constexpr std::size_t n = field_count<std::remove_const_t<T>>();

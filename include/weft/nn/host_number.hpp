@@ -31,10 +31,10 @@ class HostNumber {
              std::source_location loc = std::source_location::current());
 
   double value(std::source_location loc = std::source_location::current()) const;
-  /// Sets the number at once; a program that uses state() has the new value from now on. All
-  /// workers must set the same number, for example a metric that they read from the chips. Call it
-  /// between steps. If the present step has already run a program that updates state, a number that
-  /// is set later in that step may be forgotten when a worker is lost.
+  /// Sets the number at once; programs that use state() see the new value from now on. All workers
+  /// must set the same number, for example a metric that they read from the chips. Call it between
+  /// steps. If the present step has already run a program that updates state, and a worker is lost,
+  /// a number that was set after that program may be lost too.
   void set(double value, std::source_location loc = std::source_location::current());
   /// Returns one tensor, f64[], with the name of the number.
   std::vector<Parameter> state() const { return {state_}; }

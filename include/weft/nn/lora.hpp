@@ -49,9 +49,9 @@ class LoRA {
   std::vector<Parameter> state() const { return parameters(); }
 
   /// Records W = W + alpha / rank * B A, so that the layers give the same results without their
-  /// adapters, for saving the whole model or for inference. Call it at the end of a loop: a loop
-  /// that starts again after a worker was lost doesn't know that the adapters were merged. Throws
-  /// invalid_argument if the adapters are already merged.
+  /// adapters. Use it to save the whole model, or for inference. Call it at the end of a loop: a
+  /// loop that starts again after a worker was lost doesn't know that the adapters were merged.
+  /// Throws invalid_argument if the adapters are already merged.
   void merge(std::source_location loc = std::source_location::current());
   /// Records W = W - alpha / rank * B A, which reverses merge() up to rounding. Throws
   /// invalid_argument if the adapters aren't merged.

@@ -1,6 +1,6 @@
 #pragma once
-/// Functions that make tensors without data: torch.zeros, torch.arange and the like. The tensors
-/// are constants of the program, and each chip makes its own part.
+/// Functions that make tensors without data: like torch.zeros and torch.arange. The tensors are
+/// constants of the program, and each chip makes its own part.
 
 #include <cstdint>
 #include <source_location>

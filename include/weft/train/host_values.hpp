@@ -11,7 +11,7 @@ namespace weft {
 
 // Both functions are collectives of the loops: every worker must call them in the same order and at
 // the same line, from the loop's thread. They end no step. A loop that begins again after the loss
-// of a worker makes the calls again. `weft inspect why` names the worker that others wait for. If a
+// of a worker calls them again. `weft inspect why` names the worker for which others wait. If a
 // worker has left its loop, the call fails at once in the other workers. Both throw unavailable if
 // several workers have no mesh (backend.backend = "none"), and peer_lost, timeout or
 // program_divergence.
