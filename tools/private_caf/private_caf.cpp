@@ -4,8 +4,9 @@
 ///
 ///   private_caf FOLDER FILE...
 ///
-/// A library is written under its soname with `wcf` for `caf`, beside a link for the linker: from
-/// libcaf_core.so come libwcf_core.so.0.17.6 and libwcf_core.so. An object keeps its name.
+/// A library's copy is named after its soname, with `wcf` for `caf`; beside it is a link for the
+/// linker: from libcaf_core.so come libwcf_core.so.0.17.6 and libwcf_core.so. The copy of an object
+/// file keeps its name.
 
 #include <elf.h>
 
@@ -29,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A whole ELF file in memory, whose parts are changed in place.
+/// A complete ELF file in memory. Its parts are changed in place.
 class ElfFile {
  public:
   explicit ElfFile(const fs::path& path) : name_(path.string()) {
@@ -82,7 +83,8 @@ class ElfFile {
   std::span<Elf64_Shdr> sections_;
 };
 
-/// In mangled names "3caf" is the namespace; a digit before it would make it part of a longer name.
+/// Renames the namespace in mangled names, where it is "3caf". A digit before "3caf" would make it
+/// part of a longer name.
 void rename(std::span<char> strings) {
   const std::string_view all(strings.data(), strings.size());
   for (const std::string_view old : {std::string_view("3caf"), std::string_view("libcaf_")}) {
@@ -100,7 +102,7 @@ std::uint32_t gnu_hash(std::string_view name) {
   return hash;
 }
 
-/// Gives symbol i the place new_place[i] in all relocations.
+/// Moves symbol i to index new_place[i] in all relocations.
 void renumber(ElfFile& file, std::span<const std::uint32_t> new_place) {
   for (const Elf64_Shdr& section : file.sections()) {
     if (section.sh_type != SHT_RELA) continue;
@@ -113,7 +115,8 @@ void renumber(ElfFile& file, std::span<const std::uint32_t> new_place) {
   }
 }
 
-/// Sorts the exported symbols by the hashes of their new names, and writes the table of hashes.
+/// Sorts the exported symbols by the hashes of their new names, and writes the table of hashes
+/// again.
 void rehash(ElfFile& file) {
   Elf64_Shdr* const table = file.find(SHT_GNU_HASH);
   Elf64_Shdr* const dynsym = file.find(SHT_DYNSYM);
@@ -129,7 +132,7 @@ void rehash(ElfFile& file) {
              "has a faulty table of hashes");
 
   std::vector<std::uint32_t> hashes(symbols.size());
-  std::vector<std::uint32_t> order(symbols.size());  // order[new place] = old place
+  std::vector<std::uint32_t> order(symbols.size());  // order[new index] = old index
   std::iota(order.begin(), order.end(), 0U);
   for (std::size_t i = first; i < symbols.size(); ++i) {
     hashes[i] = gnu_hash(file.text(strings, symbols[i].st_name));

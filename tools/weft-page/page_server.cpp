@@ -78,7 +78,7 @@ std::int64_t number_of(const std::string& text) {
   return number;
 }
 
-/// Occupies, for its lifetime, one of the places for readers of events.
+/// Counts a reader of events while it exists; their number is limited.
 class ReaderPlace {
  public:
   explicit ReaderPlace(std::atomic<int>& taken) : taken_(taken) {
@@ -143,7 +143,7 @@ struct PageServer::Parts {
     return Handled::Handled;
   }
 
-  /// Sends messages until the reader has gone.
+  /// Sends messages until the reader has disconnected.
   void send_events(Response& response) {
     const auto place = std::make_shared<ReaderPlace>(readers);
     if (!place->is_mine()) {
@@ -199,12 +199,12 @@ PageServer::PageServer(PageFeed& feed, int port) : parts_(std::make_unique<Parts
   httplib::Server& server = parts_->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_tcp_nodelay(true);
-  // By default, the library would let another server listen on the same port.
+  // With the library's default options, another server could listen on the same port.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  // Each connection serves one request, because a waiting connection would occupy a thread.
+  // Each connection serves one request, because an idle connection would occupy a thread.
   server.set_keep_alive_max_count(1);
   server.set_read_timeout(kReadTimeout_s);
   server.set_pre_routing_handler(

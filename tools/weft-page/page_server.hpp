@@ -6,12 +6,12 @@
 ///   GET /events        changes, as server-sent events
 ///   GET /timeline      ?after=NS: events since that time (CLOCK_MONOTONIC)
 ///   GET /curves        reports and steps per second
-///   GET /stack         ?actor=NAME: the stack of its thread
+///   GET /stack         ?actor=NAME: the stack of the actor's thread
 ///   GET /metrics       Prometheus' text format
 ///
 /// All other requests need the cookie, or "Authorization: Bearer T". Requests for another host name
-/// are refused (421), so that a page of another site can't reach this server by a name that it
-/// controls. Other methods (405) and a ninth reader of events (503) are refused too.
+/// are refused (421): otherwise a page of another site could reach this server by a host name that
+/// the site controls. Other methods (405) and a ninth reader of events (503) are refused too.
 
 #include <memory>
 #include <string>
@@ -32,8 +32,8 @@ class PageServer {
 
   /// Returns the URL with the token.
   std::string url() const;
-  /// Answers requests until another thread calls stop(). Returns false if the server ended before
-  /// that.
+  /// Answers requests until another thread calls stop(). Returns false if the server ended without
+  /// stop().
   bool serve();
   void stop();
 

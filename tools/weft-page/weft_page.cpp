@@ -1,6 +1,6 @@
 /// weft-page: the server that `weft inspect serve` starts. It is a separate program because an HTTP
-/// server links OpenSSL and Brotli, whose loading would take more than half of the start of every
-/// other weft command.
+/// server needs OpenSSL and Brotli: loading them would more than double the time in which every
+/// other weft command starts.
 
 #include <pthread.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@
 namespace weft {
 namespace {
 
-/// Blocks SIGINT and SIGTERM in all threads, including later ones, so that they stay pending until
-/// wait() takes one.
+/// Blocks SIGINT and SIGTERM in all threads, including later threads, so that these signals stay
+/// pending until wait() takes them.
 class EndSignals {
  public:
   EndSignals() {
@@ -83,6 +83,6 @@ int main(int argc, char** argv) {
   app.add_option("job", job);
   app.add_option("--port", port)->required();
   CLI11_PARSE(app, argc, argv);
-  const weft::EndSignals signals;  // before the feed starts its thread
+  const weft::EndSignals signals;  // before the feed starts its thread, which inherits the mask
   return weft::with_feed(job, [&](weft::PageFeed& f) { return weft::serve(f, signals, port); });
 }

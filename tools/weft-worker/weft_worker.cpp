@@ -1,7 +1,8 @@
 /// weft-worker: a worker process for loops in shared libraries whose host program doesn't call
-/// weft::worker_main(). It contains no copy of weft. It loads the library and calls the entry of
-/// the copy of weft that the library contains, which it finds by an ELF note of that copy. A
-/// Trainer with scaling.worker_executable = weft::plugin_worker() starts it.
+/// weft::worker_main(). It contains no copy of weft: it loads the library, and calls the worker's
+/// entry function of the copy of weft that the library contains or uses. An ELF note of that copy
+/// tells where the function is. A Trainer with scaling.worker_executable = weft::plugin_worker()
+/// starts it.
 
 #include <dlfcn.h>
 
@@ -30,7 +31,8 @@ std::string required(const char* name) {
   return value;
 }
 
-/// Returns the entry of the library itself, or else of a libweft that the library has loaded.
+/// Returns the entry function of the library itself, or else of a libweft that the library has
+/// loaded.
 Entry find_entry(const std::string& library) {
   Entry found = nullptr;
   for (const weft::WeftCopy& copy : weft::weft_copies()) {
@@ -49,7 +51,7 @@ Entry find_entry(const std::string& library) {
 int main() {
   try {
     const std::string library = required("WEFT_LOOP_OBJECT");
-    // The build is checked first, because dlopen() runs the constructors of the library.
+    // Checks the build before dlopen(), which runs the constructors of the library.
     weft::require_build(library, required("WEFT_LOOP_BUILD"));
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
       weft::fail(weft::Errc::not_found, "can't load {}: {}", library, ::dlerror());

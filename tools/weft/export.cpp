@@ -48,7 +48,7 @@ std::vector<std::byte> elements_of(const StateFile& file, const Exported& export
   return elements;
 }
 
-/// Returns the indices of the tensors in which a ParameterAverage stores averages, by the names of
+/// Returns where averages of a ParameterAverage are: the indices of their tensors, by the names of
 /// the averaged parameters.
 std::map<std::string, std::size_t> averages_of(const StateFile& file) {
   constexpr std::string_view kSuffix = ".average";

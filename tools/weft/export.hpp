@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Adds the subcommand. Running it sets `code` to 0, or throws.
+/// Adds the subcommand. Running it sets `code` to 0, or throws an Error.
 void add_export(CLI::App& app, int& code);
 
 }  // namespace weft

@@ -25,8 +25,8 @@
 namespace weft {
 namespace {
 
-/// The maximum number of bytes of a part's tensors, unless the part is a single tensor. A whole
-/// part is in memory at once.
+/// The maximum number of bytes of a part, which is in memory as a whole. Only a part with a single
+/// tensor may be larger.
 constexpr std::int64_t kPartBytes = std::int64_t{1} << 30;
 
 struct ImportOptions {
@@ -43,8 +43,8 @@ struct Imported {
   std::function<std::vector<std::byte>()> elements{};
 };
 
-/// Returns the dtype that a tensor gets. A type that weft doesn't have becomes the next wider type
-/// that it has.
+/// Returns the dtype of the imported tensor. A type that weft doesn't have becomes the next wider
+/// type that weft has.
 DType imported_dtype(const FileTensor& tensor) {
   if (tensor.dtype < FileDType::i16) return static_cast<DType>(tensor.dtype);
   for (const DType wider : {DType::f32, DType::i32}) {
@@ -151,7 +151,7 @@ int run(ImportOptions& options) {
           : tensors_of(StateFile::open(options.source), options.choice);
   FileSystem& files = posix_file_system();
   const CheckpointLock lock(options.folder, fmt::format("weft import (pid {})", ::getpid()));
-  // An earlier import that was killed may have left a folder of this name.
+  // An earlier import that was killed may have left an unfinished folder of this name.
   remove_unfinished(files, options.folder);
   const std::string unfinished =
       begin_checkpoint(files, options.folder, options.step, "import", options.step);

@@ -36,20 +36,20 @@ namespace {
 using Json = nlohmann::json;
 
 struct PlanArguments {
-  LaunchOptions launch{};  ///< for a plan's file, the command is only its path
+  LaunchOptions launch{};  ///< if a plan's file is shown, the command is only its path
   bool json = false;
   bool stablehlo = false;
   ProfileOptions profile{};
 };
 
-/// Prints the program of one chip for other compilers.
+/// Prints the program of one chip as StableHLO, for other compilers.
 void print_stablehlo(const Plan& plan) {
   const std::string name = fingerprint(plan.program).to_string();
   fmt::print("{}", to_stablehlo(plan.program, mesh_of(plan), name).text);
 }
 
-/// Returns the ops of a step, each kind once, in the order of their first occurrence. A wait shows
-/// the op for which it waits.
+/// Returns the names of the ops of a step, each once, in the order of their first occurrence. For a
+/// wait, the name is that of the op for which it waits.
 std::string ops_of(const Plan& plan, const PlanStep& step) {
   if (step.kind == StepKind::wait) return std::string(to_string(plan.program.kind(step.first)));
   std::vector<std::string_view> kinds;
@@ -60,10 +60,10 @@ std::string ops_of(const Plan& plan, const PlanStep& step) {
   return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
-/// An input or an output. Both are shown in the same way.
+/// An input or an output; both are shown in the same way.
 struct Boundary {
   std::string name;
-  std::string role;  ///< an input's kind; the input that an output updates, or ""
+  std::string role;  ///< of an input: its kind; of an output: the input that it updates, or ""
   TensorType global;
   TensorType chip;
   std::string sharding;
@@ -272,7 +272,7 @@ bool is_program(const std::string& word) {
   return false;
 }
 
-/// Takes the options that come after a plan's file in the words of the command.
+/// Takes from the words of the command the options that come after a plan's file.
 void take_options(PlanArguments& options) {
   const std::vector<std::string>& words = options.launch.command;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -298,7 +298,7 @@ std::string check_rate(const std::string& text) {
   return fmt::format("\"{}\": expected 0.001 to 1e9", text);
 }
 
-/// Adds the options for profiles. Returns --profile, without which the other ones mean nothing.
+/// Adds the options for profiles. Returns the option --profile, which the other options need.
 CLI::Option* add_profile_options(CLI::App& command, ProfileOptions& options) {
   CLI::Option* profile =
       command

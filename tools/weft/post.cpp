@@ -65,7 +65,7 @@ int run(const PostOptions& options) {
   if (!job) return kNotRead;
   std::optional<std::chrono::milliseconds> patience;
   if (options.timeout_s) {
-    constexpr double kDays = 1e7;  // seconds; more is no limit
+    constexpr double kDays = 1e7;  // seconds; the longest timeout
     patience = std::chrono::milliseconds(
         static_cast<std::int64_t>(std::ceil(1000 * std::min(*options.timeout_s, kDays))));
   }

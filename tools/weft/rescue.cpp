@@ -60,8 +60,8 @@ int list(const RescueOptions& options) {
   return 0;
 }
 
-/// Returns the memories on this machine of the single dead job whose id begins with the given text,
-/// in order of hosts. Throws if there is none, or several.
+/// Returns the parts of a dead job whose memory is on this machine, in order of hosts. The job is
+/// the only dead one whose id begins with `asked`. Throws if no job matches, or several.
 std::vector<DeadJob> choose(const std::string& asked) {
   std::vector<DeadJob> found;
   std::set<std::string> jobs;
@@ -78,7 +78,7 @@ std::vector<DeadJob> choose(const std::string& asked) {
                                   jobs.size(), fmt::join(jobs, ", ")));
 }
 
-/// Removes segments that are no longer needed. Returns what can't be removed.
+/// Removes segments that are no longer needed. Returns those that can't be removed.
 std::vector<std::string> remove_memory(const std::string& memory_id) {
   for (const JobRemains& remains : find_remains()) {
     if (remains.job == memory_id) return remove_remains(remains, true);
@@ -86,13 +86,13 @@ std::vector<std::string> remove_memory(const std::string& memory_id) {
   return {};
 }
 
-/// Returns the hosts of a dead job with the names of their machines, as far as the run folder has
-/// them: "host 1 (node7)".
+/// Returns the hosts of a dead job, with the names of their machines if the run folder has them:
+/// "host 1 (node7)".
 std::string names_of(const std::vector<int>& hosts, const DeadJob& dead) {
   std::optional<HostList> list;
   try {
     list = HostList::read(Board::open(dead.memory_id, true).header().run_dir);
-  } catch (const Error&) {  // then the numbers must do
+  } catch (const Error&) {  // without names, the numbers are enough
   }
   std::vector<std::string> names;
   for (const int host : hosts) {
@@ -104,7 +104,7 @@ std::string names_of(const std::vector<int>& hosts, const DeadJob& dead) {
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
-/// Saves the memories of a job on this machine. Returns the results in their order.
+/// Saves the parts of a job that are on this machine. Returns the results in the same order.
 std::vector<Rescued> rescue_all(const std::vector<DeadJob>& parts, const RescueOptions& options) {
   const auto patience =
       std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.wait_s));
@@ -125,7 +125,7 @@ std::vector<Rescued> rescue_all(const std::vector<DeadJob>& parts, const RescueO
   return all;
 }
 
-/// Says why memory on other hosts of the job isn't needed, or what each host still needs.
+/// Says why the memory on other hosts isn't needed, or what must still be done on each host.
 void print_hosts(const std::vector<DeadJob>& parts, const Rescued& saved) {
   const RunCard& card = parts.front().card;
   std::vector<int> others;
@@ -153,7 +153,7 @@ void print_saved(const DeadJob& dead, const Rescued& rescued) {
         dead.job, rescued.step, visible(rescued.path), dead.card.host);
     return;
   }
-  if (rescued.path.empty()) return;  // the last host has joined this part
+  if (rescued.path.empty()) return;  // the line of the job's last part names the checkpoint
   fmt::print("job {}: step {}, {} tensors, {:.1f} MiB, saved in {}\n", dead.job, rescued.step,
              rescued.num_tensors, static_cast<double>(rescued.bytes) / (1 << 20),
              visible(rescued.path));

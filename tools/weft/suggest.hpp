@@ -1,5 +1,5 @@
 #pragma once
-/// Makes suggestions for unknown words on a command line.
+/// Suggestions for unknown words on a command line.
 
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@ namespace weft {
 /// \"lunch\": did you mean launch? weft has ...". Returns "" if the error isn't an unknown word.
 std::string say_unknown(const CLI::App& app, const std::vector<std::string>& words);
 
-/// Returns the words as `app` takes them: options of mpirun that have another name here (-np) are
-/// replaced, up to the program that is launched.
+/// Returns the words with mpirun's options (-np) replaced by the names that `app` has for them. The
+/// words of the launched program stay unchanged.
 std::vector<std::string> translated(const CLI::App& app, std::vector<std::string> words);
 
 }  // namespace weft

@@ -73,14 +73,13 @@ void print(const std::vector<Swept>& all, const SweepOptions& options) {
   }
 }
 
-/// Returns whether the job is dead. Jobs that are kept for a rescue are dead too, and are removed
-/// if they are named.
+/// Returns whether the job is dead. Jobs that are kept for a rescue are dead too: naming them
+/// removes them.
 bool is_dead(const JobRemains& remains) {
   return remains.life == JobLife::dead || remains.life == JobLife::kept;
 }
 
-/// Returns whether each job that was asked for exists and is dead. Prints the state of every other
-/// job.
+/// Returns whether each job in `asked` exists and is dead. Prints the state of each one that isn't.
 bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::string>& asked) {
   bool all = true;
   for (const std::string& job : asked) {
@@ -101,7 +100,7 @@ bool all_dead(const std::vector<JobRemains>& found, const std::vector<std::strin
   return all;
 }
 
-/// Removes the files that killed saves have left in folders that the user names.
+/// Removes the unfinished files of killed saves from the folders that the user names.
 int sweep_folders(const SweepOptions& options) {
   std::vector<std::string> swept;
   for (const std::string& folder : options.folders) {

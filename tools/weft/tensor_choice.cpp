@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// The maximum size of a name. It is limited because std::regex recurses for each letter.
+/// The maximum length of a name, because std::regex recurses for each letter.
 constexpr std::size_t kNameBytesMax = 4096;
 
 std::regex compiled(const std::string& option, const std::string& pattern) {

@@ -16,7 +16,7 @@ namespace weft {
 
 class TensorChoice {
  public:
-  /// Adds --filter, --rename and --cast.
+  /// Adds the options --filter, --rename and --cast to a command.
   void add_options(CLI::App& command);
   /// Compiles the given patterns. Throws invalid_argument for an invalid pattern, and for a dtype
   /// that --cast doesn't take.
@@ -37,7 +37,7 @@ class TensorChoice {
   std::vector<std::regex> filters_;
   std::vector<std::pair<std::regex, std::string>> renames_;
   std::optional<DType> cast_;
-  std::map<std::string, std::string> given_;  ///< by new name
+  std::map<std::string, std::string> given_;  ///< old names by new names
 };
 
 /// Converts elements from one dtype to another.

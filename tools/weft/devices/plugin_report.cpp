@@ -22,12 +22,12 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-/// Runs in the child.
+/// Asks the plug-in for its devices. Runs in the child process.
 Json ask(const pjrt::PluginFile& file) try {
   pjrt::preload_libraries(file);
   const pjrt::Plugin& plugin = pjrt::Plugin::load(file.path);
   pjrt::CompileFlags options;
-  // Otherwise the plug-in reserves most of a GPU's memory, which a job may need.
+  // By default the plug-in reserves most of a GPU's memory, which a job may need.
   if (file.kind == DeviceKind::gpu) options["preallocate"] = false;
   const auto client = pjrt::Client::make(plugin, options, [](const std::string&) {});
   Json devices = Json::array();
@@ -80,7 +80,8 @@ bool read_all(int fd, std::chrono::milliseconds limit, std::string& text) {
   }
 }
 
-/// Runs the child: it writes its answer, and ends without destructors, which belong to the parent.
+/// Runs the child process: writes the answer, and ends without destructors, because the objects
+/// belong to the parent.
 [[noreturn]] void answer(const pjrt::PluginFile& file, int fd) {
   const std::string text = ask(file).dump(-1, ' ', false, Json::error_handler_t::replace);
   for (std::size_t done = 0; done < text.size();) {

@@ -15,7 +15,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSmallBytes = 1024 * kMiB;
 /// The maximum number of workers on one host.
 constexpr int kWorkersMax = 256;
-/// The threads of a worker with one chip: loop, chip, control, CAF's, a loader's.
+/// The number of threads of a worker with one chip: loop, chip, control, CAF's threads, a loader's.
 constexpr std::uint64_t kThreadsOfWorker = 12;
 /// The size of an arena's file, unless WEFT_ARENA_BYTES is set.
 constexpr std::uint64_t kArenaBytes = std::uint64_t{8} << 30;
@@ -63,7 +63,7 @@ Finding of_memory(const Machine& machine) {
   if (has_quota) {
     finding.found += fmt::format(", {} MiB for this cgroup", machine.memory_quota_bytes / kMiB);
   }
-  // Pages of /dev/shm count as memory of the cgroup that touches them.
+  // Pages of /dev/shm count as memory of the cgroup that first uses them, so the quota limits them.
   if (has_quota && machine.shm.usable && machine.memory_quota_bytes < machine.shm.free_bytes) {
     finding.level = Level::advice;
     finding.advice = fmt::format(

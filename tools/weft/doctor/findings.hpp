@@ -1,5 +1,5 @@
 #pragma once
-/// Derives the findings about a machine from the facts that were read.
+/// Finds what this machine can't do for jobs, or could do better.
 
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct Finding {
   std::string what;
   std::string found;
   Level level = Level::good;
-  std::string advice{};  ///< with a command that helps; empty: no advice
+  std::string advice{};  ///< advice with a command that helps; empty: no advice
 };
 
 /// Returns the findings in the order in which they are shown.

@@ -74,7 +74,7 @@ Machine::Shm read_shm() {
       shm.dead_bytes += remains.bytes;
     }
   } catch (const Error&) {
-    // The control folders can't be read; `weft sweep` says why.
+    // The control folders can't be read. `weft sweep` shows the reason.
   }
   return shm;
 }

@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-/// The exit code of the host's half, as of a shell, if there is no such program.
+/// The exit code of the host's half if it can't start the program, as a shell's.
 constexpr int kCannotStart = 127;
 
 void close_fd(int& fd) {
@@ -43,7 +43,7 @@ HostConnection::HostConnection(std::string tag, std::vector<std::string> command
   }
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  // A Ctrl-C at the terminal must not end the connection, by which it is passed on.
+  // A Ctrl-C at the terminal must not end the connection, because the connection passes it on.
   ::posix_spawnattr_setflags(
       &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   sigset_t signals;
@@ -98,7 +98,7 @@ std::optional<std::string> HostConnection::serve() {
       std::string line = text.substr(0, end);
       text.erase(0, end + 1);
       if (i == 0 && take_words(line, file)) {
-        text.insert(0, line);  // the beginning of a line of the program
+        text.insert(0, line);  // what precedes the mark is the beginning of a line of the program
         continue;
       }
       show(i, line);
@@ -121,7 +121,8 @@ void HostConnection::read(std::size_t i) {
   }
 }
 
-/// Takes the words of the host's half from the line. Returns false if there are none.
+/// If the line contains the mark, takes over what the host's half says after it, and removes that
+/// from the line. Returns false if there is no mark.
 bool HostConnection::take_words(std::string& line, std::optional<std::string>& file) {
   const std::size_t at = line.find(mark_);
   if (at == line.npos) return false;

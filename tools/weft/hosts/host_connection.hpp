@@ -1,6 +1,6 @@
 #pragma once
 /// HostConnection: a process, such as ssh, that runs the host's half of `weft launch --hosts` on
-/// another machine, and carries its lines.
+/// another machine. It carries the lines between the two.
 
 #include <poll.h>
 #include <sys/types.h>
@@ -14,29 +14,31 @@ namespace weft {
 
 class HostConnection {
  public:
-  /// Starts the process. Its output is shown with `tag`, and lines for this program begin with
-  /// `mark`. Throws io, and not_found if there is no such command.
+  /// Starts the process. Its output is shown with `tag` in front. Lines that begin with `mark` are
+  /// messages of the host's half. Throws io, or not_found if there is no such command.
   HostConnection(std::string tag, std::vector<std::string> command, std::string mark);
   /// Waits for the end of the process.
   ~HostConnection();
   HostConnection(const HostConnection&) = delete;
   HostConnection& operator=(const HostConnection&) = delete;
 
-  /// Sends a line, or nothing if the host no longer reads.
+  /// Sends a line to the host's half. Does nothing if the host no longer reads.
   void send(const std::string& line);
-  /// Ends the program on the host.
+  /// Closes the host's standard input, upon which the host's half ends the program.
   void hang_up();
-  /// Ends the process at once, though the host may not have noticed.
+  /// Kills the process (ssh) at once; the host may not notice it.
   void kill();
 
   void add_to(std::vector<pollfd>& waits) const;
-  /// Shows the lines that have come. Returns the rendezvous file if the host has told it.
+  /// Shows the lines that have arrived. Returns the text of the rendezvous file if the host has
+  /// sent it.
   std::optional<std::string> serve();
 
   const std::string& tag() const { return tag_; }
-  /// Returns whether the host's half has started the program. It may have found that there is none.
+  /// Returns whether the host's half has started the program: not if the program doesn't exist
+  /// there.
   bool has_begun() const;
-  /// The exit code, once the connection has ended.
+  /// Returns the exit code, once the connection has ended.
   const std::optional<int>& code() const { return code_; }
 
  private:

@@ -33,10 +33,10 @@ using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kLookEvery{50};
-/// The time that the program has to end by itself after its launcher is gone.
+/// The time within which the program should end by itself after its launcher has ended.
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kFileBytesMax = 64 << 10;
-/// Hosts of one launch meet in folders of their own, so any name does.
+/// The name under which the hosts meet. All launches use it, because each has folders of its own.
 constexpr const char* kMeeting = "launch";
 
 /// A folder that only this user can enter, for the rendezvous file.
@@ -62,10 +62,10 @@ class PrivateFolder {
   std::string path_;
 };
 
-/// The lines of the launcher.
+/// The lines that the launcher sends.
 class Orders {
  public:
-  /// Reads what there is. Returns false at the end of the stream.
+  /// Reads the lines that have arrived. Returns false at the end of the stream.
   bool read() {
     std::array<char, 65536> block;
     const ssize_t count = ::read(STDIN_FILENO, block.data(), block.size());
@@ -102,7 +102,7 @@ class HostPart {
   }
 
   int run() {
-    obey_all();  // what has come together with the mark
+    obey_all();  // lines that came together with the mark
     const auto has = [](const char* name, std::string_view value) {
       const char* const text = std::getenv(name);
       return text != nullptr && text == value;
@@ -152,7 +152,8 @@ class HostPart {
     say(std::string(kFileWord) + *text);
   }
 
-  /// Host 0 ends the job as by Ctrl-C. Another host leaves it, as a host that is lost.
+  /// Ends the program because the launcher has ended: on host 0 as Ctrl-C does, so that the job
+  /// ends; on another host as if that host was lost.
   void lose_launcher() {
     is_alone_ = true;
     program_->send(is_host_0_ ? SIGINT : SIGHUP);
@@ -169,7 +170,7 @@ class HostPart {
   Orders orders_;
   std::string mark_;
   std::optional<LaunchedProgram> program_;
-  bool looks_ = false;  ///< for the file that the program of host 0 writes
+  bool looks_ = false;  ///< waits for the file that the program of host 0 writes
   bool is_host_0_ = false;
   bool is_alone_ = false;
   std::optional<Clock::time_point> kill_at_;

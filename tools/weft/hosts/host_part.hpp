@@ -9,9 +9,10 @@
 
 namespace weft {
 
-/// The two halves exchange lines. Those to the host are on its standard input: first a mark, then
-/// "file TEXT" with the rendezvous file of host 0, and "signal TERM". Those from the host are among
-/// the lines of the program's output, and begin with the mark: "MARK ready", "MARK file TEXT".
+/// The launcher and the host's half exchange lines. The launcher writes to the host's standard
+/// input: first a mark, then "file TEXT" with the rendezvous file of host 0, and "signal TERM". The
+/// host's half writes between the lines of the program's output; its lines begin with the mark:
+/// "MARK ready", "MARK file TEXT".
 inline constexpr std::string_view kReadyWord = " ready";
 inline constexpr std::string_view kFileWord = " file ";
 inline constexpr std::string_view kSignalWord = "signal ";

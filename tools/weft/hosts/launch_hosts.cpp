@@ -32,16 +32,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The time that the other hosts have to end by themselves after host 0.
+/// The time within which the other hosts should end by themselves after host 0 has ended.
 constexpr std::chrono::seconds kEndPatience{20};
 /// The time after which a connection that was closed counts as stuck.
 constexpr std::chrono::seconds kKillPatience{10};
-/// A program that ends sooner than this was started in vain.
+/// A start is in vain if the program ends sooner than this.
 constexpr std::chrono::seconds kSoon{5};
-/// The pause before the next start, times the number of starts in vain, but at most kLongestPause.
+/// The pause before the next start, for each start in vain; at most kLongestPause in all.
 constexpr std::chrono::seconds kPauseAfterVain{1};
 constexpr std::chrono::seconds kLongestPause{10};
-/// The exit code if a host didn't begin.
+/// The exit code if the program wasn't started on some host.
 constexpr int kNotBegun = 1;
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -51,7 +51,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// A descriptor from which the signals that ask this process to end are read.
+/// Blocks the signals that ask this process to end; a descriptor (signalfd) delivers them.
 class EndSignals {
  public:
   EndSignals() {
@@ -68,7 +68,7 @@ class EndSignals {
   EndSignals& operator=(const EndSignals&) = delete;
 
   int fd() const { return fd_; }
-  /// Returns 0 if there is none.
+  /// Returns the next signal; 0 if there is none.
   int take() const {
     signalfd_siginfo info{};
     return ::read(fd_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
@@ -101,11 +101,11 @@ class HostLaunch {
            std::ranges::any_of(programs_, [](const Program& p) { return p.start_at.has_value(); });
   }
 
-  /// The program of a host.
+  /// The state of the program of one host.
   struct Program {
-    std::size_t machine = 0;  ///< the host on which it runs, usually its own
+    std::size_t machine = 0;  ///< the index of the host on which it runs, usually its own host
     Clock::time_point started{};
-    int in_vain = 0;  ///< starts in a row that ended soon
+    int in_vain = 0;  ///< consecutive starts in vain
     std::optional<Clock::time_point> start_at{};
   };
 
@@ -127,8 +127,8 @@ class HostLaunch {
     return !file_.empty() && !hosts_.front()->code() && !hang_up_at_ && !not_begun_;
   }
 
-  /// Starts a program again that has ended during the job. If its machine isn't reached any more,
-  /// another one takes it over.
+  /// Starts a program again that has ended while the job runs. If its machine can't be reached,
+  /// another machine takes the program over.
   void start_again(std::size_t i) {
     Program& program = programs_[i];
     const HostConnection& ended = *hosts_[i];
@@ -146,8 +146,8 @@ class HostLaunch {
     program.start_at = Clock::now();
   }
 
-  /// Returns the machine with the fewest programs among those that aren't `lost`; nothing if fewer
-  /// than --min-hosts remain.
+  /// Returns the machine with the fewest programs, except `lost` and machines lost before; nothing
+  /// if fewer than --min-hosts machines remain.
   std::optional<std::size_t> other_machine(std::size_t lost) {
     lost_.insert(options_.hosts[lost]);
     std::map<std::string, int> counts;
@@ -170,8 +170,8 @@ class HostLaunch {
     for (const auto& host : hosts_) host->add_to(waits);
     ::poll(waits.data(), waits.size(), milliseconds_left());
     while (const int signal = signals_.take()) {
-      // A signal asks host 0 to end the job. If that has ended, or was asked twice before, the
-      // connections are of no use any more.
+      // A signal asks host 0 to end the job. If host 0 has ended, or was asked twice before, the
+      // connections are useless.
       if (hosts_.front()->code() || ++signals_taken_ > 2) kill();
       hosts_.front()->send(std::string(kSignalWord) + (signal == SIGTERM ? "TERM" : "INT"));
     }
@@ -237,9 +237,9 @@ class HostLaunch {
   const std::string mark_ = "weft-" + random_hex(16);
   const EndSignals signals_;
   std::vector<std::unique_ptr<HostConnection>> hosts_;
-  std::vector<Program> programs_;  ///< by host
-  std::set<std::string> lost_;     ///< machines that weren't reached
-  std::string file_;               ///< the rendezvous file that host 0 has told
+  std::vector<Program> programs_;  ///< index: the host
+  std::set<std::string> lost_;     ///< machines that couldn't be reached
+  std::string file_;               ///< the text of the rendezvous file, from host 0
   bool not_begun_ = false;
   std::optional<Clock::time_point> hang_up_at_;
   std::optional<Clock::time_point> kill_at_;

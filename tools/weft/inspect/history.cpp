@@ -32,7 +32,7 @@ struct TraceCommand {
   double last_s = 0;
 };
 
-/// Parses "A..B", or "A" for one step.
+/// Parses "A..B", or "A" for a single step.
 std::optional<StepRange> parse_steps(std::string_view text) {
   const auto number = [](std::string_view digits) -> std::optional<std::uint64_t> {
     std::uint64_t value = 0;

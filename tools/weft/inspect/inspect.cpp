@@ -34,8 +34,8 @@ struct InspectOptions {
   bool raw = false;
 };
 
-/// Returns whether the word is the path of a checkpoint or a file of tensors. A job's name isn't
-/// such a path, and neither is a run folder, which stands for its job.
+/// Returns whether the word is the path of a checkpoint or a file of tensors. Neither a job's name
+/// nor a run folder is such a path; a run folder stands for its job.
 bool is_tensors(const std::string& what) {
   std::error_code error;
   const bool is_path = what.find('/') != std::string::npos ||

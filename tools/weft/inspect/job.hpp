@@ -22,11 +22,11 @@ inline constexpr const char* kJobHelp =
     "run folder is in ~/weft_runs); or a run folder; default: the job that was started last";
 
 /// Returns the single job whose id begins with `asked`, or whose name is `asked`. If there is no
-/// such job, or several, says so on stderr and returns nothing.
+/// such job, or there are several, says so on stderr and returns nothing.
 std::optional<std::string> find_job(const std::string& asked);
 
-/// Returns the job that has a board and this run folder; nothing if there is none. Such a job is
-/// running, or its processes were killed.
+/// Returns the job that has a board and this run folder; nothing if there is none. A job that has a
+/// board is running, or its processes were killed.
 std::optional<std::string> find_job_in(const std::string& run_dir);
 
 /// Opens the job that `asked` selects as kJobHelp says. If there is none, prints the reason, sets

@@ -73,8 +73,8 @@ class LogsCommand {
 
   bool is_running() const { return job_.live && job_.held && !job_.over(); }
 
-  /// Returns the time from which logs are shown. For a job that is over, the time is counted back
-  /// from the job's last record.
+  /// Returns the time from which logs are shown. The option's seconds count back from now, or, if
+  /// the job is over, from its last record.
   std::int64_t since_unix_ns() {
     std::int64_t latest = 0;
     if (is_running()) {

@@ -32,14 +32,14 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kBetweenPageLooks{250};
 constexpr std::chrono::milliseconds kFollowerWaits{300};
 constexpr std::chrono::milliseconds kFirstLooks{50};
-/// The interval between snapshots that include the events.
+/// The least interval between snapshots that include the events.
 constexpr std::chrono::milliseconds kBetweenEvents{950};
-/// The shortest interval at which threads are stopped to see where they are.
+/// The shortest interval between two stops of threads. A stop reads where the threads are.
 constexpr std::chrono::seconds kBetweenSights{5};
-/// The time for which a job must stand still before its threads are stopped, so that a job with
-/// long steps isn't stopped between them.
+/// The time for which a job must make no progress before its threads are stopped, so that a job
+/// with long steps isn't stopped between them.
 constexpr double kStillBeforeSights_s = 0.4;
-/// Only the end of a longer progress.csv is read.
+/// The maximum number of bytes that are read of progress.csv: its end.
 constexpr std::streamoff kProgressBytesMax = 16 << 20;
 
 bool is_over(const Snapshot& job) { return job.over() || !job.live || !job.held; }
@@ -100,7 +100,7 @@ void PageFeed::run() {
   }
 }
 
-/// Reads the job. If the job can't be read, the last snapshot remains.
+/// Takes a snapshot of the job. If the job can't be read, the last snapshot remains.
 void PageFeed::look(bool events) {
   std::optional<Snapshot> before;
   if (reader_ && !from_folder_) {
@@ -132,8 +132,8 @@ void PageFeed::look(bool events) {
   changed_.notify_all();
 }
 
-/// Reads the actor system. If it has ended and its memory is removed, the last snapshot remains, as
-/// that of a dead one.
+/// Takes a snapshot of the actor system. If the system has ended and its memory is removed, the
+/// last snapshot remains, marked as dead.
 void PageFeed::look_at_system() {
   SystemSnapshot& last = systems_.front();
   SystemSnapshot now = last;
@@ -159,12 +159,12 @@ void PageFeed::look_at_systems_of_job() {
       }
     }
   } catch (const std::exception&) {
-    // A system has just ended, or can't be read: the job's page goes on without the rest.
+    // A system has just ended, or can't be read. The job's page goes on without systems.
   }
 }
 
 /// Switches to the copies of the job's memory in its run folder. Returns false if there are none: a
-/// job that has ended well leaves none, but its board is still mapped here.
+/// job that has ended well leaves no copies, but its board is still mapped in this process.
 bool PageFeed::go_on_with_folder(const Snapshot& job) {
   const std::string& run_dir = job.header.run_dir;
   std::error_code ignored;
@@ -208,7 +208,8 @@ void PageFeed::add_known_sights(const Snapshot& before) {
   sights_at_ = Clock::now();
 }
 
-/// Reads the events for a request that comes while nobody follows the job.
+/// Reads the events for a request, since the feed's thread doesn't read them while nobody follows
+/// the job.
 void PageFeed::look_for_events() {
   if (Clock::now() - events_at_ >= kBetweenEvents) look(true);
 }

@@ -18,34 +18,34 @@
 
 namespace weft {
 
-/// A message for the followers of a job.
+/// One message to the followers of a job.
 struct FeedMessage {
   std::uint64_t number = 0;
   std::string json{};  ///< {"at", "sent_ms", "state"}; an unchanged state is omitted
 };
 
-/// Thread-safe. Its thread reads the job four times a second while there is a follower, and
-/// otherwise not at all. When the job has ended, the feed continues with the contents of the run
-/// folder, or else with the last snapshot.
+/// Reads a job for its page. Thread-safe. While there is a follower, the feed's thread reads the
+/// job four times a second; otherwise it reads nothing. When the job has ended, the feed continues
+/// with the contents of the run folder, or else with the last snapshot.
 class PageFeed {
  public:
   /// Throws the errors of JobReader::read().
   explicit PageFeed(JobReader reader);
-  /// Shows an actor system, which was just read.
+  /// Makes a feed of an actor system. `system` is its first snapshot.
   explicit PageFeed(SystemSnapshot system);
   ~PageFeed();
   PageFeed(const PageFeed&) = delete;
   PageFeed& operator=(const PageFeed&) = delete;
 
-  /// As long as a Follower exists, the feed's thread reads the job.
+  /// Follows the job: the feed's thread reads it while a Follower exists.
   class Follower {
    public:
     explicit Follower(PageFeed& feed);
     ~Follower();
     Follower(const Follower&) = delete;
     Follower& operator=(const Follower&) = delete;
-    /// Returns the next message; the first one has the state. Returns nothing if no message comes
-    /// within 300 ms.
+    /// Returns the next message; the first message has the state. Returns nothing if no message
+    /// comes within 300 ms.
     std::optional<FeedMessage> next();
 
    private:
@@ -77,10 +77,10 @@ class PageFeed {
   void add_known_sights(const Snapshot& before);
   std::string known_stacks() const;
 
-  std::mutex mutex_;  // guards all following members except the thread
+  std::mutex mutex_;  // guards all members below except the thread
   std::condition_variable changed_;
   std::optional<JobReader> reader_;      // absent if the page shows an actor system
-  std::vector<SystemSnapshot> systems_;  // that one, or those of the job's program
+  std::vector<SystemSnapshot> systems_;  // the shown system, or the systems of the job's program
   bool from_folder_ = false;
   Snapshot last_;
   Snapshot asked_;  // has the results of stack(), by process
@@ -97,8 +97,9 @@ class PageFeed {
   std::thread thread_;
 };
 
-/// Returns the result of `action` for a feed of the job or actor system that `asked` selects as
-/// kJobOrSystemHelp says. If there is none, prints the reason and returns the exit code.
+/// Calls `action` with a feed of the job or actor system that `asked` selects as kJobOrSystemHelp
+/// says, and returns the result of `action`. If there is no such job or system, prints the reason
+/// and returns the exit code.
 int with_feed(const std::string& asked, const std::function<int(PageFeed&)>& action);
 
 }  // namespace weft

@@ -29,8 +29,8 @@ Match match(const std::string& folder, const std::string& asked) {
   return begins_alike ? Match::id : Match::none;
 }
 
-/// Returns whether the folder's job has this id. Used for an id with more digits than the folder's
-/// name has.
+/// Returns whether this is the id of the folder's job. Use it for an id with more digits than the
+/// folder's name has.
 bool has_id(const fs::path& folder, const std::string& asked) {
   try {
     return SnapshotReader::of_folder(folder).read({.processes = false}).job.starts_with(asked);
@@ -53,7 +53,7 @@ std::optional<std::string> find_past_run(const std::string& asked) {
   const char* const home = std::getenv("HOME");
   if (home == nullptr) return {};
   std::optional<std::string> newest;
-  Match best = Match::none;  // a name is a better match than the beginning of an id
+  Match best = Match::none;  // a match by name is better than one by the beginning of an id
   fs::file_time_type written{};
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(fs::path(home) / "weft_runs", error)) {

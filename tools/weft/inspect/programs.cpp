@@ -38,8 +38,8 @@ std::string show_programs(const Snapshot& job, const ProgramsOptions& options) {
   return (options.json ? programs_json : programs_text)(job, programs_in(job));
 }
 
-/// Returns the number of bytes that the memory of the job's chips occupies in /dev/shm; below 0 if
-/// that memory has no names there.
+/// Returns how many bytes the memory of the job's chips takes in /dev/shm; a negative number if
+/// this memory has no names there.
 std::int64_t resident_bytes(const Snapshot& job) {
   std::int64_t bytes = 0;
   for (int chip = 0; chip < job.header.num_chips; ++chip) {

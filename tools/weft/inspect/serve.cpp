@@ -36,8 +36,8 @@ int export_page(PageFeed& feed, const std::string& file) {
   return 0;
 }
 
-/// Replaces this program by weft-page, which is in the same folder. Returns only if weft-page can't
-/// be run.
+/// Replaces this program by weft-page, which is in the same folder (exec). Returns only if
+/// weft-page can't be run.
 int become_server(const ServeOptions& options) {
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename("weft-page");

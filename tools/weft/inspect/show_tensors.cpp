@@ -37,7 +37,8 @@ std::int64_t total_bytes(const StateFile& file) {
   return bytes;
 }
 
-/// Returns the faults that verify_checkpoint() finds. Files of other programs can't be verified.
+/// Returns the faults that verify_checkpoint() finds; none for files of other programs, which can't
+/// be verified.
 std::vector<std::string> faults_of(const StateFile& file) {
   const CheckpointManifest* manifest = file.checkpoint();
   if (manifest == nullptr) {
@@ -52,7 +53,7 @@ std::string text_of(const Json& json) {
   return visible(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-/// Returns the loader's position in its data, from which the loader continues.
+/// Returns the position in its data from which a loader continues.
 Json to_json(const StoredLoader& loader) {
   return {
       {"dataset", loader.dataset}, {"items", loader.num_items}, {"batch_size", loader.batch_size},
@@ -148,8 +149,8 @@ std::vector<Listed> checkpoints_in(const std::string& folder) {
   return all;
 }
 
-/// Shows the checkpoints of a folder. The best one is marked, by the metric that the newest
-/// checkpoint's job used.
+/// Shows the checkpoints of a folder. Marks the best checkpoint by the metric that the job of the
+/// newest checkpoint used.
 int show_checkpoints(const std::string& folder, const std::vector<Listed>& all, bool json) {
   const SavedNotes& last = all.back().notes;
   const auto best =

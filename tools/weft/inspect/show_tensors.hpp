@@ -6,7 +6,7 @@
 
 namespace weft {
 
-/// Prints the tensors of `path`, as JSON on request. With `verify`, reads all of a checkpoint and
+/// Prints the tensors of `path`, as JSON if `json`. With `verify`, reads all of a checkpoint and
 /// prints its faults. Returns 0, or 1 if there is a fault. Throws the errors of StateFile::open().
 int show_tensors(const std::string& path, bool json, bool verify);
 

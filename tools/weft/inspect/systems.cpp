@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-/// Returns when the youngest job that can be read was started; 0 if there is none.
+/// Returns the start time of the youngest job that can be read; 0 if there is none.
 std::int64_t newest_job_ns() {
   std::int64_t newest = 0;
   for (const std::string& job : Board::jobs()) {
@@ -89,7 +89,7 @@ std::vector<SystemSnapshot> read_systems(int& code) {
     try {
       systems.push_back(read_actor_system(id));
     } catch (const Error& e) {
-      // The system has ended meanwhile or is just starting.
+      // The system has just ended or is just starting.
       if (e.code() == Errc::not_found) continue;
       fmt::print(stderr, "actor system {}: {}\n", id, visible(e.what()));
       code = kUnreadable;

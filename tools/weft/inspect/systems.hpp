@@ -17,15 +17,15 @@ inline constexpr const char* kJobOrSystemHelp =
     "run folder is in ~/weft_runs); a run folder; or an actor system's id, the beginning of it, or "
     "its name; default: the job or actor system that was started last";
 
-/// Returns whether `asked` selects an actor system, and no job. An empty text selects the job or
-/// system that was started last.
+/// Returns whether `asked` selects an actor system rather than a job. "" selects the job or system
+/// that was started last.
 bool selects_system(const std::string& asked);
 
-/// Reads the system that `asked` selects by kJobOrSystemHelp. If there is none, or several, prints
-/// the reason, sets `code` to the exit code and returns nothing.
+/// Reads the system that `asked` selects as kJobOrSystemHelp says. If there is none, or several,
+/// prints the reason, sets `code` to the exit code and returns nothing.
 std::optional<SystemSnapshot> read_asked_system(const std::string& asked, int& code);
 
-/// Reads all systems that can be read. Prints why others can't, and sets `code` then.
+/// Reads all systems that can be read. For the others, prints the reason and sets `code`.
 std::vector<SystemSnapshot> read_systems(int& code);
 
 /// Adds the subcommand to `inspect`. Running it sets `code`, see job.hpp.

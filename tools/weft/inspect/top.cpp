@@ -89,7 +89,8 @@ class Screen {
   std::vector<std::string> shown_;
 };
 
-/// Returns the keys that are pressed within a frame's time; nothing if the terminal is gone.
+/// Waits for keys for the time of a frame, and returns the pressed keys; nothing if the terminal is
+/// gone.
 std::optional<std::vector<std::string>> read_keys() {
   pollfd in{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   if (::poll(&in, 1, kFrameMs) <= 0) return std::vector<std::string>();
@@ -99,7 +100,7 @@ std::optional<std::vector<std::string>> read_keys() {
   return split_keys(std::string_view(bytes, static_cast<std::size_t>(count)));
 }
 
-/// The signal that ends the program; 0: none.
+/// The signal that asked the program to end; 0: none.
 volatile std::sig_atomic_t ended_by = 0;
 
 void watch_signals() {
@@ -131,7 +132,7 @@ bool has_live_screen() {
          terminal != "dumb";
 }
 
-/// Does the same for an actor system, until it is gone.
+/// Shows frames of an actor system until the user quits or the system is gone.
 int run_system_top(const std::string& asked) {
   int code = 0;
   auto before = read_asked_system(asked, code);
@@ -153,7 +154,7 @@ int run_system_top(const std::string& asked) {
   TopSize size = screen_size();
   while (!ui.quit && ended_by == 0) {
     if (find_actor_systems(id).empty()) {
-      screen.reset();  // so that the reason stays on the terminal
+      screen.reset();  // leave the other screen first, so that the reason remains visible
       read_asked_system(id, code);
       return code;
     }

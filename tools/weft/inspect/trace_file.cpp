@@ -13,7 +13,7 @@ namespace weft {
 TraceFile::TraceFile(const std::string& path)
     : path_(path),
       output_(path),
-      // With T, zlib writes the data unchanged, without compression or a header.
+      // With "T", zlib writes the data unchanged: without compression and without a header.
       file_(::gzdopen(::dup(output_.descriptor()), path.ends_with(".gz") ? "wb6" : "wbT")) {
   check(file_ != nullptr);
 }

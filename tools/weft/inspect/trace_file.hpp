@@ -11,11 +11,11 @@
 
 namespace weft {
 
-/// The file is compressed if its name ends with ".gz". It replaces an existing file only when
-/// everything is written. After an error, the existing file is unchanged.
+/// The file of a trace. It is compressed if its name ends with ".gz". It replaces an existing file
+/// only when everything is written. After an error, the existing file is unchanged.
 class TraceFile {
  public:
-  /// Throws io, as the other functions do.
+  /// Opens a temporary file. This and the other functions throw io.
   explicit TraceFile(const std::string& path);
   ~TraceFile();
 

@@ -95,7 +95,7 @@ int list_jobs(bool json) {
       SnapshotReader reader = SnapshotReader::of_job(job);
       jobs.push_back(reader.read({.control = false, .steps = true, .metrics = true}));
     } catch (const Error& e) {
-      // The job has ended meanwhile or is just starting.
+      // The job has just ended or is just starting.
       if (e.code() == Errc::not_found) continue;
       say_unreadable(job, e);
       code = kUnreadable;

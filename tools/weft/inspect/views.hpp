@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// These functions do what `weft inspect ps` and `show` do, and return the exit code.
+/// These functions implement `weft inspect ps` and `show`, and return the exit code.
 int list_jobs(bool json);
 int show_job(const std::string& job, bool json);
 

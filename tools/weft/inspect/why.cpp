@@ -20,11 +20,12 @@
 namespace weft {
 namespace {
 
-/// A job that isn't hung moves within this time, unless its steps are long.
+/// The time between two snapshots. A job that isn't hung moves within it, unless its steps are
+/// long.
 constexpr std::chrono::milliseconds kBetweenLooks{50};
 constexpr std::chrono::milliseconds kBetweenLooksAtStopped{300};
-/// The number of calls of add_sights(): for the threads that wait, for the holders of their locks,
-/// and for the holders of the locks for which those holders wait.
+/// The number of calls of add_sights(): one for the threads that wait, one for the holders of their
+/// locks, and one for the threads that hold what these holders wait for.
 constexpr int kSightsMax = 3;
 /// The number of snapshots that are taken to find slow workers.
 constexpr int kSlowLooks = 30;
@@ -45,7 +46,7 @@ void look_for_slow(JobReader& reader, Why& why) {
   find_slow(why, looks);
 }
 
-/// Returns whether some process exists but can't continue by itself.
+/// Returns whether some process exists but is stopped (frozen).
 bool stands(const Snapshot& look) {
   return std::ranges::any_of(look.processes, [](const ProcessState& process) {
     return process.frozen() && !process.gone();
@@ -57,12 +58,12 @@ Why answer(JobReader& reader, const WhyArguments& options) {
   if (!before.live || before.end || !before.held) return explain_ended(before);
   std::this_thread::sleep_for(kBetweenLooks);
   Snapshot now = reader.read({.events = true});
-  if (stands(before) && stands(now)) {  // this distinguishes a short stop from a long one
+  if (stands(before) && stands(now)) {  // a second look distinguishes a short stop from a long one
     std::this_thread::sleep_for(kBetweenLooksAtStopped);
     now = reader.read({.events = true});
   }
-  // The first call shows which threads wait for a lock. A later call looks at the holder of the
-  // lock.
+  // The first call shows which threads wait for a lock, a later call what the holder of the lock
+  // does.
   for (int i = 0; i < kSightsMax; ++i) reader.add_sights(now, worth_a_sight(before, now));
   Why why = explain(before, now, {.patience_s = options.patience_s});
   if (why.verdict == Verdict::well && now.live && !now.over()) look_for_slow(reader, why);

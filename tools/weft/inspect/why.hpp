@@ -5,7 +5,7 @@
 
 namespace weft {
 
-/// Adds the subcommand to `inspect`. Running it sets `code`, see exit_code() and job.hpp.
+/// Adds the subcommand to `inspect`. Running it sets `code`; see exit_code() and job.hpp.
 void add_inspect_why(CLI::App& inspect, int& code);
 
 }  // namespace weft

@@ -49,7 +49,7 @@ bool JobWatch::find() {
       board_.emplace(std::move(board));
       return true;
     } catch (const Error&) {
-      // The board can't be read, because it belongs to another job that is beginning or ending.
+      // The board can't be read now, because its job is just beginning or ending.
     }
   }
   return false;

@@ -1,5 +1,5 @@
 #pragma once
-/// JobWatch: finds the job of a program, and reads from its board how far the job is.
+/// JobWatch: finds the job of a program, and reads the job's progress from its board.
 
 #include <sys/types.h>
 
@@ -16,7 +16,7 @@ class JobWatch {
   explicit JobWatch(pid_t program) : program_(program) {}
 
   /// Returns the present state of the job; nothing if neither the program nor a process that it has
-  /// started has a running job.
+  /// started runs a job.
   std::optional<JobGlance> look();
 
  private:

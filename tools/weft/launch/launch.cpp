@@ -30,13 +30,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The exit code after a timeout. timeout(1) has the same.
+/// The exit code after a timeout, as of timeout(1).
 constexpr int kTimedOut = 124;
 constexpr std::chrono::milliseconds kStatusEvery{200};
 
 std::atomic<bool> size_has_changed{false};
 
-/// One execution of the program, from its start to its end.
+/// One run of the program, from its start to its end.
 class Run {
  public:
   Run(const LaunchOptions& options, Output& output, Timeout& timeout)

@@ -20,12 +20,13 @@ namespace {
 constexpr int kCannotStart = 127;
 constexpr std::array kCaughtSignals = {SIGINT, SIGTERM, SIGHUP};
 
-/// The pid of the program, or 0. It is static because a signal handler has no other access to it.
+/// The pid of the program, or 0. It is a global variable because a signal handler has no other
+/// access to it.
 std::atomic<pid_t> program_pid{0};
 
-/// Handles a signal: passes it on to the program, unless it comes from the terminal (Ctrl-C). The
-/// terminal's signals reach the program too, which is in the same process group. SIGHUP is an
-/// exception, because only the leader of the session gets it.
+/// Passes a signal on to the program. The terminal's signals (Ctrl-C) aren't passed on, because the
+/// program is in the same process group and gets them itself. SIGHUP is always passed on, because
+/// the terminal sends it only to the leader of the session.
 void pass_on(int signal, siginfo_t* info, void*) {
   const int saved = errno;
   const bool of_terminal = info->si_code > 0;
@@ -41,8 +42,8 @@ bool is_ignored(int signal) {
   return action.sa_handler == SIG_IGN;
 }
 
-/// Installs pass_on(). Ignored signals stay ignored (nohup), here and in the program. SIGCHLD is an
-/// exception: if it were ignored, a process couldn't wait for the end of a child.
+/// Installs pass_on(). Signals that are ignored (nohup) stay ignored, here and in the program. But
+/// SIGCHLD isn't left ignored, because then a process couldn't wait for the end of a child.
 void catch_signals() {
   struct sigaction action {};
   action.sa_sigaction = pass_on;
@@ -58,13 +59,13 @@ void catch_signals() {
   ::_exit(kCannotStart);
 }
 
-/// The child's code between vfork and exec. It runs in the memory of this process, which waits. The
+/// Runs in the child between vfork and exec, in the memory of this process, which is waiting. The
 /// caught signals are blocked.
 [[noreturn]] void become(char** words, const std::string& folder, const Replacements& replacements,
                          pid_t launcher, const sigset_t& mask) {
-  // Workers end at once with their trainer, even stopped ones. With SIGTERM they would continue for
-  // up to run.grace_s to save a checkpoint, although a user who killed the launcher wouldn't expect
-  // that.
+  // Kills the program when the launcher dies; its workers end with it, even if they are stopped.
+  // With SIGTERM instead, they would save a checkpoint for up to run.grace_s, which a user who
+  // killed the launcher wouldn't expect.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launcher) ::_exit(kCannotStart);
   for (const int signal : kCaughtSignals) {
@@ -80,7 +81,7 @@ void catch_signals() {
 }  // namespace
 
 /// Starts the program. Signals that arrive before its pid is known stay blocked until then, so that
-/// none is lost.
+/// no signal is lost.
 LaunchedProgram::LaunchedProgram(const std::vector<std::string>& command, const std::string& folder,
                                  const Replacements& replacements) {
   std::vector<char*> words;

@@ -10,15 +10,15 @@
 
 namespace weft {
 
-/// Descriptors that replace the program's own: {this process's, the program's}.
+/// Pairs of descriptors: {a descriptor of this process, the program's descriptor that it replaces}.
 using Replacements = std::vector<std::pair<int, int>>;
 
-/// A program that was started. Only one may exist at a time. From its start on, signals that ask
+/// A program that was started. Only one may exist at a time. From the start on, signals that ask
 /// this process to end are passed on to the program.
 class LaunchedProgram {
  public:
-  /// Runs `words` in `folder` ("": the current one). Throws io if it can't fork. A program that
-  /// can't be started prints the reason on stderr and ends with 127.
+  /// Runs `words` in `folder` ("": the current one). Throws io if it can't fork. If the program
+  /// can't be started, the child prints the reason on stderr and ends with 127.
   LaunchedProgram(const std::vector<std::string>& words, const std::string& folder,
                   const Replacements& replacements);
   /// Reaps the program after it has ended.
@@ -30,8 +30,8 @@ class LaunchedProgram {
   /// Becomes readable when the program has ended.
   int pidfd() const { return pidfd_; }
   void send(int signal) const;
-  /// Waits for the program's end, but doesn't reap the program: the system may give the pid of a
-  /// reaped process to another process.
+  /// Waits for the program's end, but doesn't reap the program, because the system may reuse the
+  /// pid of a reaped process.
   siginfo_t wait() const;
 
  private:
@@ -39,7 +39,7 @@ class LaunchedProgram {
   int pidfd_;
 };
 
-/// Returns the exit code that a shell would give: 128 + signal if the program was killed.
+/// Returns the exit code as a shell does: 128 + signal if the program was killed.
 int exit_code(const siginfo_t& ended);
 
 }  // namespace weft

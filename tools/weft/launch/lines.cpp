@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kWorker = "[worker ";
-/// A longer line is shown in pieces.
+/// The maximum length of a line. A longer line is shown in pieces.
 constexpr std::size_t kLineBytesMax = 65536;
 /// The colors of tags. Red is reserved for errors, black and white for the terminal.
 constexpr int kColours[] = {36, 33, 35, 32, 34, 96};

@@ -17,11 +17,11 @@ struct LineOptions {
   bool whole = false;  ///< shows a line only when it is complete
 };
 
-/// A worker's line begins with "[worker 2] ", which the trainer writes. All other lines are the
-/// program's own. They are always shown, whichever workers are selected.
+/// Processes output. A line of a worker begins with "[worker 2] ", which the trainer writes. All
+/// other lines are the program's own; they are shown whichever workers are selected.
 class Lines {
  public:
-  /// Receives each whole line: the worker or -1, and the text without its tag.
+  /// Receives each complete line: the worker, or -1 for the program, and the text without its tag.
   using Keep = std::function<void(int worker, std::string_view line)>;
   /// Returns the time to put before a line, such as "12:30:01.250 ".
   using Now = std::function<std::string()>;
@@ -29,12 +29,12 @@ class Lines {
   Lines(LineOptions options, Now now, Keep keep)
       : options_(std::move(options)), now_(std::move(now)), keep_(std::move(keep)) {}
 
-  /// Takes the next piece of output and returns the text to show. Unless `whole`, the beginning of
-  /// a line is shown at once, because it may be a question.
+  /// Takes the next piece of output and returns the text to show. Unless `whole` is set, this
+  /// includes the beginning of an incomplete line, because it may be a question to the user.
   std::string take(std::string_view text);
-  /// Returns the rest of a line that has no newline.
+  /// Returns the rest of the last line, if it has no newline.
   std::string finish();
-  /// Returns whether the output shown so far ends with a whole line.
+  /// Returns whether the output shown so far ends with a complete line.
   bool at_line_start() const { return shown_ == 0; }
 
  private:

@@ -16,7 +16,7 @@ namespace {
 constexpr int kWorkersMax = 256;
 
 void add_process_options(CLI::App& launch, LaunchOptions& options) {
-  // Each occurrence takes only one value, so that the words of the program aren't taken.
+  // Each --env takes only one value, so that it doesn't take the words of the program.
   launch.add_option("--env", options.environment, "NAME=value for the program; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
@@ -90,8 +90,8 @@ void check_environment(const std::vector<std::string>& environment) {
   }
 }
 
-/// Throws for several programs, which mpirun separates by ":". In MPI they share a world, but
-/// weft's workers all run one loop of one program.
+/// Throws if the command has several programs, separated by ":" as for mpirun. In MPI they are one
+/// job, but weft's workers all run one loop of one program.
 void refuse_several_programs(const std::vector<std::string>& command) {
   if (std::ranges::find(command, ":") == command.end()) return;
   fail(Errc::invalid_argument,

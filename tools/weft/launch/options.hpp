@@ -11,15 +11,15 @@
 namespace weft {
 
 struct LaunchOptions {
-  // The following options are for the job. They take precedence over the program's own settings.
+  // Options for the job. They take precedence over the program's own settings.
   std::optional<int> workers{};
   int chips = 0;  ///< per worker; 0: the program decides
   std::string topology{};
   std::string mesh{};
   std::optional<int> max_failures{};
-  int min_hosts = 0;  ///< 0: no other host takes over the program of a lost one
+  int min_hosts = 0;  ///< hosts needed to go on without a lost one; 0: lost hosts aren't replaced
   std::string resume{};
-  // The following options are for the processes.
+  // Options for the processes.
   std::vector<std::string> environment{};  ///< "NAME=value"
   std::string folder{};                    ///< the folder in which the program starts; "": current
   std::string bind{"none"};
@@ -27,15 +27,16 @@ struct LaunchOptions {
   double timeout_s = 0;  ///< 0: none
   bool dry_run = false;
   std::vector<std::string> hosts{};  ///< the hosts that run the program; empty: this machine
-  /// The command that runs a shell's text on a host. ssh notices within 15 s that a host is gone.
+  /// The command that runs a shell's text on a host. With these options, ssh notices within 15 s
+  /// that a host is gone.
   std::string via{"ssh -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10"};
-  // The following options are for the output.
+  // Options for the output.
   bool tag_output = false;
   std::vector<int> only{};
   std::string log_dir{};
   bool timestamps = false;
   bool no_progress = false;
-  double steps = 0;  ///< steps that the job is to make, to show the remaining time; 0: unknown
+  double steps = 0;  ///< the job's number of steps, to show the remaining time; 0: unknown
 
   std::vector<std::string> command{};
 

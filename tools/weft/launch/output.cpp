@@ -20,8 +20,9 @@
 namespace weft {
 namespace {
 
-/// The maximum number of blocks that are read after the program's end. Its remaining output is in
-/// the channel's buffer; later output comes from processes that it has left running.
+/// The maximum number of blocks that are read after the program's end. They hold all output that
+/// was left in the channel's buffer; later output comes from processes that the program has left
+/// running.
 constexpr int kBlocksLeftMax = 64;
 constexpr std::size_t kWidthUnknown = 80;
 
@@ -118,7 +119,8 @@ bool Output::has_status() const {
 
 void Output::status(std::string_view line) {
   for (const auto& stream : streams_) {
-    // If output waits for a slow terminal, the status line would be outdated when it is shown.
+    // While output waits for a slow terminal, no status line is drawn, because it would be outdated
+    // when it is shown.
     if (!stream->has_screen || !stream->outlet.empty()) continue;
     stream->outlet.write(screen_.status(line));
     return;

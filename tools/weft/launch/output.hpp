@@ -18,7 +18,7 @@
 
 namespace weft {
 
-/// A folder with a file of lines for each worker, and one for the program itself.
+/// Writes lines to a folder: one file for each worker, and one for the program itself.
 class LineLog {
  public:
   /// Makes the folder. Throws io, naming the folder.
@@ -30,14 +30,14 @@ class LineLog {
   std::map<int, std::ofstream> files_;  // by worker; -1: the program
 };
 
-/// The streams of a program. The program writes directly to a stream that no option concerns, as it
-/// would without a launcher.
+/// The output streams of a program. If no option concerns a stream, the program writes directly to
+/// it, as it would without a launcher.
 class Output {
  public:
   /// Throws io if the folder of --log-dir can't be made.
   explicit Output(const LaunchOptions& options);
 
-  /// Opens the channels for one start of the program. Returns the program's ends of them.
+  /// Opens the channels for one start of the program. Returns the ends that the program gets.
   Replacements open();
   /// Must be called after the program has started.
   void started();

@@ -8,17 +8,17 @@
 
 namespace weft {
 
-/// Returns whether both descriptors belong to the same file, so that data written to them has an
-/// order.
+/// Returns whether both descriptors belong to the same file. The order of data written to them is
+/// then defined.
 bool is_same_file(int a, int b);
 
-/// A channel between the program and the file of this process to which it would have written. It is
-/// a pseudo terminal if that file is a terminal, so that the program prints the same as it would
-/// there. Otherwise it is a pipe.
+/// A channel from the program to a file of this process: the stream to which the program would have
+/// written without a launcher. If that file is a terminal, the channel is a pseudo terminal, so
+/// that the program prints the same as it would there. Otherwise it is a pipe.
 class ProgramStream {
  public:
-  /// `streams` are the streams that it replaces: stdout (1), stderr (2) or both. Both must belong
-  /// to the same file. Throws io.
+  /// `streams` are the streams that the channel replaces: stdout (1), stderr (2) or both. Both must
+  /// belong to the same file. Throws io.
   explicit ProgramStream(std::vector<int> streams);
   ~ProgramStream();
   ProgramStream(const ProgramStream&) = delete;
@@ -34,7 +34,8 @@ class ProgramStream {
   int fd() const { return reader_; }
   /// Appends available output, at most 64 KiB. Returns false if there is none now.
   bool read(std::string& text);
-  /// Must be called after the terminal's size has changed.
+  /// Copies the terminal's size to the pseudo terminal. Must be called after the terminal's size
+  /// has changed.
   void take_size() const;
 
  private:

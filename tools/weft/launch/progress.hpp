@@ -1,5 +1,5 @@
 #pragma once
-/// Makes the line that shows how far a job is.
+/// Progress: makes the line that shows the progress of a job.
 
 #include <chrono>
 #include <cstdint>
@@ -17,12 +17,12 @@ struct JobGlance {
   std::optional<double> loss{};  ///< the last reported loss
 };
 
-/// Makes the progress line from glances. Those of the last few seconds determine the rate.
+/// Makes the progress line from glances; the glances of the last few seconds determine the rate.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `steps` is the number of steps that the job is to make; 0: unknown.
+  /// `steps` is the total number of steps of the job; 0: unknown.
   explicit Progress(double steps) : steps_(steps) {}
 
   void add(const JobGlance& glance, Clock::time_point now);

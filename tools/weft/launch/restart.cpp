@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-/// The longest time to wait for the end of the workers, which end as soon as their trainer does.
+/// The longest wait for the end of the workers, which end as soon as their trainer has died.
 constexpr std::chrono::seconds kWorkersEnd{10};
 
 std::optional<std::string> job_of(pid_t trainer) {
@@ -28,21 +28,22 @@ std::optional<std::string> job_of(pid_t trainer) {
     try {
       if (Board::open(job, true).header().trainer_pid == trainer) return job;
     } catch (const Error&) {
-      // The board can't be read, because it belongs to another job that is beginning or ending.
+      // The board can't be read now, because its job is just beginning or ending.
     }
   }
   return {};
 }
 
-/// Returns whether the program ended by a fault or the OOM killer, rather than by a request.
+/// Returns whether the program died by a fault of its own or the OOM killer, rather than by a
+/// request.
 bool was_lost(const siginfo_t& ended) {
   if (ended.si_code == CLD_EXITED) return false;
   return ended.si_status != SIGINT && ended.si_status != SIGTERM && ended.si_status != SIGHUP &&
          ended.si_status != SIGQUIT;
 }
 
-/// Removes the job of a dead trainer, unless it must be kept for a rescue. Its run folder keeps the
-/// files that explain its end.
+/// Removes the memory of a dead trainer's job, unless it must be kept for a rescue. The files that
+/// explain the job's end stay in its run folder.
 void bury_job_of(pid_t trainer) {
   const std::optional<std::string> job = job_of(trainer);
   if (!job) return;

@@ -1,5 +1,5 @@
 #pragma once
-/// ResultFile: receives how the job of a launched program ended.
+/// ResultFile: tells the launcher how the job of a launched program ended.
 
 #include <string>
 #include <string_view>

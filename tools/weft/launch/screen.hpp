@@ -7,8 +7,8 @@
 namespace weft {
 
 /// Computes what to write to the terminal. The status line is erased before output and drawn again
-/// after it. If the output hasn't ended its line, the status line isn't drawn, because the cursor
-/// must stay at the end of the output.
+/// after it. If the output ends within a line, the status line isn't drawn, because the cursor must
+/// stay at the end of the output.
 class Screen {
  public:
   std::string print(std::string_view output) {

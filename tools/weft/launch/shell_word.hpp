@@ -1,5 +1,5 @@
 #pragma once
-/// Quotes words for a shell.
+/// Quoting of words for a shell.
 
 #include <string>
 #include <string_view>

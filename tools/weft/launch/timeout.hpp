@@ -1,5 +1,5 @@
 #pragma once
-/// Timeout: ends a program whose time is over.
+/// Timeout: ends a program that has used up its time.
 
 #include <chrono>
 #include <csignal>
@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// The first SIGTERM gives the job 25 seconds to save its state. A second SIGTERM cancels the job.
-/// SIGKILL ends a program that doesn't react.
+/// Decides when to send which signal. The first SIGTERM gives the job 25 seconds to save its state.
+/// A second SIGTERM cancels the job. SIGKILL ends a program that doesn't react.
 class Timeout {
  public:
   using Clock = std::chrono::steady_clock;

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-/// Returns the choices of a type such as "WHAT:{cores,none}".
+/// Returns the choices of an option's type such as "WHAT:{cores,none}".
 std::vector<std::string> choices_of(const std::string& type) {
   const auto begin = type.find('{');
   const auto end = type.find('}', begin);

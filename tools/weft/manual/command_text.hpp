@@ -10,7 +10,7 @@
 namespace weft {
 
 struct OptionText {
-  std::vector<std::string> names{};  ///< "-n", "--workers"; for a positional, only its name
+  std::vector<std::string> names{};  ///< "-n", "--workers"; for a positional argument, its name
   std::string description{};
   bool is_positional = false;
   std::string value{};                 ///< name of the option's value: "N"; "" for a flag
@@ -29,7 +29,7 @@ struct CommandText {
   std::string name() const { return path.substr(path.rfind(' ') + 1); }
 };
 
-/// Describes everything that isn't hidden.
+/// Describes the commands and options of `app` that aren't hidden.
 CommandText describe(const CLI::App& app, const std::string& path);
 
 }  // namespace weft

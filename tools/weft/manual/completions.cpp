@@ -42,8 +42,8 @@ std::string walk(const CommandText& program) {
   return text + "    esac\n";
 }
 
-/// Returns branches of a `case` that complete the values of options. The `case` is over the command
-/// and the option before the value.
+/// Returns branches of a `case` that complete the values of options. The `case` matches the command
+/// together with the option before the value.
 std::string values(const CommandText& program, const char* choices, const char* folders) {
   std::string text;
   each(program, [&](const CommandText& command) {
@@ -89,7 +89,7 @@ std::string for_bash(const CommandText& program) {
          "complete -o default -F _weft weft\n";
 }
 
-/// Returns "name:description". A colon in the name would need a backslash.
+/// Returns "name:description". `name` must not contain a colon.
 std::string described(const std::string& name, const std::string& description) {
   return ' ' + quote(name + ':' + description);
 }
@@ -128,7 +128,7 @@ std::string for_zsh(const CommandText& program) {
          "_weft \"$@\"\n";
 }
 
-/// Returns fish's condition that a line contains all words of the command's path.
+/// Returns the condition, in fish, that a line contains all words of the command's path.
 std::string fish_condition(const CommandText& command, const CommandText& program) {
   std::string text;
   std::string rest = command.path.substr(program.path.size());

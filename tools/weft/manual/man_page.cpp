@@ -76,8 +76,8 @@ std::string notes(const std::string& footer) {
   return text;
 }
 
-/// Returns either the blocks of a footer that have examples, or all its other blocks. Blocks are
-/// separated by empty lines.
+/// Returns the blocks of a footer that have examples if `of_examples` is set, else the other
+/// blocks. Blocks are separated by empty lines.
 std::string blocks(const std::string& footer, bool of_examples) {
   constexpr std::string_view kExamples = "Examples:\n";
   std::string text;

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// A folder for one program's plan and run folder. The destructor removes it.
+/// A temporary folder for one program's plan and run folder. The destructor removes it.
 class PlanFolder {
  public:
   PlanFolder() {
@@ -49,7 +49,8 @@ class PlanFolder {
   std::string path_;
 };
 
-/// Runs the program with its stdout in a file, which is shown if the program makes no plan.
+/// Runs the program with its stdout in the file `output`. The output is shown if the program makes
+/// no plan.
 int run(const LaunchOptions& options, const std::string& output) {
   const int fd = ::open(output.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) fail(Errc::io, "{}: {}", output, std::strerror(errno));
@@ -83,7 +84,7 @@ std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& cod
     ::setenv(name.c_str(), value.c_str(), 1);
   }
   ::setenv("WEFT_PLAN_TO", folder.path().c_str(), 1);
-  ::setenv("WEFT_LOG", "off", 0);  // how the job ends is not an error here
+  ::setenv("WEFT_LOG", "off", 0);  // the job ends after its first step, which is no error here
   const int ended = run(options, folder.file("stdout"));
   const std::string head = read(folder.file("first.json"));
   if (head.empty()) {

@@ -26,15 +26,15 @@ struct FirstStep {
 /// The exit code if contradictions prevent the first step.
 inline constexpr int kRefused = 3;
 
-/// Runs the program up to its first step. If it reaches none, sets `code` and returns nothing; the
-/// program's output is then on stderr.
+/// Runs the program up to its first step. If the program doesn't reach it, sets `code`, shows the
+/// program's output on stderr and returns nothing.
 std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& code);
 
-/// The resources that the host has for the step.
+/// What the host has for the step: memory, cores and files.
 struct HostRoom {
   std::uint64_t shm_free_bytes = 0;
   HostSpeed speed{};
-  std::string compile_cache{};  ///< WEFT_COMPILE_CACHE
+  std::string compile_cache{};  ///< the value of WEFT_COMPILE_CACHE
 };
 
 /// Returns the requirements of the step that the host doesn't meet. If there are none, the step can

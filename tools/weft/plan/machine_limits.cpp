@@ -19,20 +19,21 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr double kSeconds = 0.008;  // duration of each try
+constexpr double kSeconds = 0.008;  // the duration of each try
 constexpr double kWarmSeconds = 0.01;
 constexpr std::size_t kTries = 4;
-/// The smallest size of all three arrays together.
+/// The least size of the three arrays together.
 constexpr std::int64_t kLeastBytes = 32 << 10;
 constexpr std::int64_t kMostBytes = 128 << 20;
 constexpr std::int64_t kNextSize = 4;
-constexpr int kSteps = 4096;  // number of multiply-adds of a chain in one call
-/// The number of chains of multiply-adds that one unrolled loop computes. With this many, no chain
-/// waits for its own previous step. The chains begin with different numbers, because a compiler
-/// would merge equal ones.
+constexpr int kSteps = 4096;  // multiply-adds of a chain in one call
+/// The number of chains of multiply-adds that one unrolled loop computes. With so many chains, none
+/// has to wait for its own previous step. The chains begin with different numbers, because a
+/// compiler would merge equal chains.
 constexpr int kChains = 8;
 
-/// The work of a function in one call: multiplications and additions, and a result that is used.
+/// The work of a function in one call: multiplications and additions. Their result is used, so that
+/// they aren't optimized away.
 struct Products {
   float (*run)() = nullptr;
   double flops = 0;
@@ -158,8 +159,8 @@ double rate_of(Call& call, double seconds) {
   return count / took.count();
 }
 
-/// Returns the number of calls per second of all threads together in the best try. In each try all
-/// threads begin at once. `make()` returns the function that a thread calls.
+/// Returns the number of calls per second of all threads together, in the best try. In each try,
+/// all threads begin at the same time. `make()` returns the function that a thread calls.
 template <typename Make>
 double calls_per_second(int threads, const Make& make) {
   std::barrier begins(threads);
@@ -224,8 +225,9 @@ ChipLimits measure_limits(int chips, int cores, std::int64_t bytes) {
   for (std::int64_t size = kLeastBytes; size <= most; size *= kNextSize) {
     limits.memory.push_back({size, bytes_per_second(threads, size) / threads});
   }
-  measure_flops();  // other programs may have used the cores at the first measurement
-  // Small data also fits into the larger caches, so it must not get a lower rate than larger data.
+  measure_flops();  // measured again, because other programs may have used the cores the first time
+  // Small arrays also fit into the larger caches, so their rate must not be lower than that of
+  // larger arrays.
   for (std::size_t i = limits.memory.size() - 1; i > 0; --i) {
     double& smaller = limits.memory[i - 1].bytes_per_s;
     smaller = std::max(smaller, limits.memory[i].bytes_per_s);

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// The time in which a word moves from one core's cache to another's and back, measured on the
-/// machines of bench/results.
+/// The time in which a cache line moves from one core to another and back, measured on the machines
+/// of bench/results.
 constexpr double kRoundSeconds = 2e-7;
 constexpr std::size_t kCopyBytes = std::size_t{32} << 20;
 

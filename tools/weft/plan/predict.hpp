@@ -13,11 +13,11 @@ struct HostSpeed {
   int cores = 1;
 };
 
-/// Measures a copy that doesn't fit into caches. It takes some milliseconds.
+/// Measures the speed of a copy that doesn't fit into caches. Takes some milliseconds.
 HostSpeed measure_host(int cores);
 
-/// Returns the predicted time of a collective. Each of its rounds costs one hand-over between
-/// cores. Chips that share a core take turns.
+/// Returns the predicted time of a collective. Each of its rounds takes the time of one hand-over
+/// between cores. Chips that share a core take turns.
 double predicted_seconds(const CollectiveSummary& collective, int group, int chips,
                          const HostSpeed& speed);
 

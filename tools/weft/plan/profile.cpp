@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-/// Returns the half of the fingerprint that events contain.
+/// Returns the lower half of a fingerprint, which is the part that events contain.
 std::uint64_t low_half(const std::string& fingerprint) {
   std::uint64_t low = 0;
   const std::size_t begin = fingerprint.size() - std::min<std::size_t>(fingerprint.size(), 16);
@@ -29,8 +29,8 @@ std::uint64_t low_half(const std::string& fingerprint) {
   return low;
 }
 
-/// Returns the program that was asked for, or the one whose runs took longest, not counting first
-/// runs.
+/// Returns the program that the options ask for, or else the program whose runs took longest in
+/// total, not counting first runs.
 JobProgram choose_program(const Snapshot& job, const ProfileOptions& options) {
   const std::vector<JobProgram> programs = programs_of(read_program_list(job.header.run_dir));
   const std::map<std::uint64_t, std::int64_t> times = run_times(job);
@@ -77,7 +77,7 @@ ChipLimits limits_of(const Snapshot& job, const ProfileOptions& options, const P
   const bool given = options.gflops > 0 && options.gbytes > 0;
   ChipLimits limits;
   if (!given) {
-    // A plan without a mesh is for one chip, but all workers run their plans at once.
+    // A plan without a mesh is for one chip, but each worker runs one at the same time.
     const int chips = std::max(job.header.num_chips, 1);
     limits = measure_limits(chips, usable_cores(), most_bytes(plan, mesh));
   }

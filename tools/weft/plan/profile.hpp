@@ -8,10 +8,10 @@
 namespace weft {
 
 struct ProfileOptions {
-  std::string job{};                       ///< as for `weft inspect`
+  std::string job{};                       ///< which job, as for `weft inspect`
   std::optional<std::uint32_t> program{};  ///< a number; by default the program that took longest
-  std::string svg{};                       ///< a file for the roofline; empty: none
-  // The limits of a chip while it has a core; 0: they are measured.
+  std::string svg{};                       ///< the path for a picture of the roofline; empty: none
+  // The limits of a chip that has a core for itself; if 0, they are measured.
   double gflops = 0;
   double gbytes = 0;
   bool json = false;

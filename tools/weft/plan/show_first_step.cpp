@@ -27,7 +27,7 @@ struct Collectives {
   CollectiveSummary first;
   int count = 0;
   int group = 1;
-  double seconds = 0;  ///< the sum for all
+  double seconds = 0;  ///< the predicted time of all of them together
 };
 
 std::vector<Collectives> collectives_of(const FirstStep& step, const HostSpeed& speed) {
@@ -99,7 +99,7 @@ std::string collectives_table(const FirstStep& step, const HostRoom& room) {
              time_text(seconds), room.speed.copy_bytes_per_second / 1e9);
 }
 
-/// Returns, for each axis, the groups of chips that communicate over it.
+/// Returns, for each mesh axis, the groups of chips that communicate over it.
 std::string groups_text(const Mesh& mesh) {
   std::string text;
   for (std::size_t i = 0; i < mesh.shape().size(); ++i) {

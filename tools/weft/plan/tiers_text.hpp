@@ -1,6 +1,6 @@
 #pragma once
-/// Shows how the collectives of a plan for several hosts use the network. For a mesh on one host,
-/// `weft plan` shows nothing of this.
+/// Text about the use of the network by the collectives of a plan for several hosts. `weft plan`
+/// shows none of it for a mesh on one host.
 
 #include <cstdint>
 #include <string>
@@ -20,9 +20,10 @@ inline constexpr Column kOrderOfSums{"adds"};
 
 inline bool has_hosts(const Mesh& mesh) { return mesh.dcn_atoms() != 0; }
 
-/// Returns what a reduction adds in order: "chips of a host" or "hosts"; "" for other collectives.
+/// Returns what a reduction adds up in order: "chips of a host" or "hosts"; "" for other
+/// collectives.
 std::string_view order_of_sums(const CollectiveSummary& collective);
-/// Returns the step of the collective, or "7 to 12" if it goes on until step 12 waits for it.
+/// Returns the number of the collective's step, or "7 to 12" if step 12 waits for the collective.
 std::string steps_of(const CollectiveSummary& collective);
 /// Returns lines with the bytes that a host sends in a run, and with the order of sums.
 std::string tiers_text(std::int64_t dcn_bytes);
