@@ -1,6 +1,6 @@
 /// Learns to balance a pole by policy gradients (REINFORCE). Actors in processes of their own play
-/// episodes with the newest parameters, and write them as rows. A training loop on a mesh reads the
-/// rows, and publishes its parameters after each step.
+/// episodes with the newest parameters, and write the episodes as rows. A training loop on a mesh
+/// reads the rows, and publishes its parameters after each step.
 ///
 ///   actor_learner [--steps N] [--workers N] [--rollouts N] [--processes N] [--until LENGTH]
 ///                 [--storage-path FOLDER]
@@ -46,7 +46,7 @@ void learn(weft::TrainContext& ctx, const weft::Config& config) {
     const auto surprise = weft::cross_entropy(net(batch["state"]), batch["action"],
                                               {.reduction = weft::Reduction::none});
     adam.step(weft::grad(weft::mean(surprise * batch["return"]), net.parameters()));
-    policy.publish();  // when the step ends; doesn't wait for readers
+    policy.publish();  // takes effect when the step ends; doesn't wait for readers
     if (ctx.step() + 1 == steps || ctx.reached_preemption()) return;
   }
 }
@@ -57,8 +57,8 @@ class Rollout {
   explicit Rollout(weft::ActorContext& ctx)
       : policy_(ctx.parameters("policy")), steps_(ctx.experience("steps")), random_(ctx.seed()) {}
 
-  void work() {                                        // while no message waits
-    const weft::ParameterView net = policy_.newest();  // held, not copied
+  void work() {                                        // called while no message waits
+    const weft::ParameterView net = policy_.newest();  // a view, not a copy
     std::vector<std::array<float, 4>> states;
     std::vector<int> actions;
     env_.reset(random_);
@@ -67,7 +67,7 @@ class Rollout {
       actions.push_back(policy_action(net, env_.state, random_));
     } while (!env_.step(actions.back()));
     lengths_[episodes_++ % lengths_.size()] = static_cast<int>(states.size());
-    // Waits if the learner is behind.
+    // Waits if the learner hasn't used earlier rows yet.
     weft::Rows rows = steps_.loan(static_cast<std::int64_t>(states.size()), net.version());
     float value = 0;
     for (std::int64_t t = rows.size() - 1; t >= 0; --t) {
@@ -125,12 +125,13 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-/// Returns the mean length of the last episodes of all actors that answer; 0 before the first one.
+/// Returns the mean length of the last episodes of all actors that answer; 0 before the first
+/// episode.
 double mean_length(const weft::ActorMesh<Rollout>& rollouts) {
   double sum = 0;
   int count = 0;
   for (const auto& lengths : rollouts.with({.timeout_s = 5}).call<&Rollout::lengths>().outcomes()) {
-    if (!lengths.ok()) continue;  // an actor that is being made again, or a job that has ended
+    if (!lengths.ok()) continue;  // an actor that is being restarted, or a job that has ended
     for (const int length : lengths.value()) {
       sum += length;
       ++count;

@@ -14,7 +14,7 @@ class CartPole {
  public:
   static constexpr int kStepsMax = 500;
 
-  std::array<float, 4> state{};  ///< position (m), speed (m/s), angle (rad), its speed (rad/s)
+  std::array<float, 4> state{};  ///< position (m), speed (m/s), angle (rad), angular speed (rad/s)
 
   template <typename Random>
   void reset(Random& random) {
@@ -30,7 +30,7 @@ class CartPole {
     constexpr float kTotalMass = 1.1F;       // kg
     constexpr float kHalfLength = 0.5F;      // m, of the pole
     constexpr float kForce = 10;             // N
-    constexpr float kSeconds = 0.02F;        // of a step
+    constexpr float kSeconds = 0.02F;        // the duration of a step
     constexpr float kAngleMax = 0.2094395F;  // 12 degrees
     auto& [x, x_speed, angle, angle_speed] = state;
     const float push = action == 1 ? kForce : -kForce;
@@ -56,8 +56,8 @@ class CartPole {
 
 inline constexpr int kHidden = 64;
 
-/// Draws an action from the softmax of b(tanh(a(state))), where `a` and `b` are the Linear layers
-/// of the published network.
+/// Draws an action with the probabilities softmax(b(tanh(a(state)))), where `a` and `b` are the
+/// Linear layers of the published network.
 template <typename Random>
 int policy_action(const weft::ParameterView& net, const std::array<float, 4>& state,
                   Random& random) {

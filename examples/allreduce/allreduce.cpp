@@ -51,7 +51,7 @@ void find_gradient(const std::vector<Sample>& samples, const std::vector<float>&
 void train(weft::TrainContext& ctx, const weft::Config& config) {
   const auto features = config.at("features").get<std::size_t>();
   const auto steps = config.at("steps").get<int>();
-  const auto gradients = ctx.allocate<float>(features);  // in shared memory, one for each chip
+  const auto gradients = ctx.allocate<float>(features);  // in shared memory on each chip
   std::vector<float> learnt;
   ctx.on_each_chip([&](weft::Chip& chip) {
     const auto samples = draw_samples(1000 + chip.position(), features, chip.position());
@@ -67,7 +67,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
         weights[j] -= 0.5F * gradient[j] / count;
       }
     }
-    if (chip.local_index() == 0) learnt = weights;  // the same on every chip, to the last bit
+    if (chip.local_index() == 0) learnt = weights;  // equal on all chips, bit for bit
   });
 
   double error = 0;

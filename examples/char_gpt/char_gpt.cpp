@@ -1,5 +1,5 @@
-/// Trains a GPT that learns to write a text, letter by letter. Annotations choose its kind of
-/// parallelism, and every choice gives the same losses.
+/// Trains a GPT that learns to write a text, letter by letter. Options choose the
+/// annotations, and thereby the kind of parallelism; every choice gives the same losses.
 
 #include <cmath>
 #include <fstream>
@@ -121,8 +121,8 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
     };
   }
   if (options.tensor_parallel) {
-    // The vocabulary's size is seldom a multiple of the number of chips. If it isn't, `tokens` and
-    // `head` are padded.
+    // The vocabulary's size is seldom a multiple of the number of chips. Then `tokens` and `head`
+    // are padded.
     weft::tensor_parallel(net, mesh,
                           {{"tokens", Style::columns},
                            {"head", Style::columns},
@@ -137,16 +137,16 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
   if (options.zero1) weft::zero1(optimizer, mesh);
 }
 
-/// Returns a text that begins with the first letter of `text`. Each further letter is drawn by the
-/// model's probabilities, at temperature 0.8.
+/// Returns a text that begins with the first letter of `text`. Each further letter is drawn with
+/// the model's probabilities, at temperature 0.8.
 template <typename Logits>
 std::string write_on(const letters::Text& text, Logits& logits, const Options& options,
                      std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::int32_t> ids(text.ids.begin(), text.ids.begin() + 1);
   while (static_cast<std::int64_t>(ids.size()) <= options.sample) {
-    // The window always has the same length, so that one program serves all letters. Its part after
-    // the first `seen` letters isn't used.
+    // The window has the same length for all letters, so that they need only one program. The part
+    // after the first `seen` letters isn't used.
     const std::size_t seen = std::min(ids.size(), static_cast<std::size_t>(options.length));
     std::vector<std::int32_t> window(ids.end() - static_cast<std::ptrdiff_t>(seen), ids.end());
     window.resize(static_cast<std::size_t>(options.length));
@@ -207,7 +207,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   ctx.report(last);
 }
 
-/// Prints a line at regular intervals of steps, and the model's text at the end.
+/// Prints a line every few steps, and the model's text at the end.
 class Show : public weft::Callback {
  public:
   explicit Show(std::uint64_t steps) : steps_(steps) {}

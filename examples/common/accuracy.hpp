@@ -7,8 +7,8 @@
 
 namespace examples {
 
-/// Returns the share of the loader's items whose largest logit is that of the label (field "y").
-/// `logits` maps field "x" to logits. Ends no step.
+/// Returns the share of the loader's items for which the largest logit is that of the label (field
+/// "y"). `logits` maps field "x" to logits. Ends no step.
 double accuracy(weft::DeviceLoader& loader,
                 const std::function<weft::Tensor(const weft::Tensor&)>& logits);
 

@@ -14,7 +14,7 @@ struct Checkpointing {
   std::string dir;
   std::string resume = "never";
 
-  /// Adds --checkpoint-every, --checkpoint-dir and --resume.
+  /// Adds the options --checkpoint-every, --checkpoint-dir and --resume.
   void add_to(CLI::App& app);
   weft::CheckpointConfig config() const;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Defines the options that lay an example out on workers and chips.
+/// The command-line options that set an example's number of workers, chips and mesh.
 
 #include <string>
 #include <vector>
@@ -15,12 +15,12 @@ struct Layout {
   int chips = 4;
   std::string topology;
 
-  /// Adds --workers, --chips and --topology. `weft launch` overrides them.
+  /// Adds the options --workers, --chips and --topology. `weft launch` overrides them.
   void add_to(CLI::App& app);
   weft::ScalingConfig scaling() const;
-  /// Returns the mesh's configuration. Several workers get a grid by default, with the axes
-  /// ("data", "model") unless `axes` has two other names. One process would get a single axis by
-  /// default, so this function then requests the squarest grid.
+  /// Returns the mesh's configuration: a grid with the axes ("data", "model"), or those in `axes`.
+  /// Several workers get a grid by default. One process would get a single axis, so this function
+  /// requests the squarest grid.
   weft::SpmdConfig spmd(const std::vector<std::string>& axes = {}) const;
 };
 

@@ -14,7 +14,7 @@
 namespace examples {
 namespace {
 
-/// Prints a line at regular intervals of steps.
+/// Prints a line every few steps.
 class Lines : public weft::Callback {
  public:
   explicit Lines(std::uint64_t steps) : steps_(steps) {}

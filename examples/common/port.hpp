@@ -1,5 +1,5 @@
 #pragma once
-/// The common frame of examples that train for a number of steps: the options, the trainer and the
+/// What is common to examples that train for a number of steps: the options, the trainer and the
 /// result.
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace examples {
 
-/// An option --NAME of the program. Its value is passed in the loop's config, with the type of
+/// An option --NAME of the program. Its value is put in the loop's config, with the type of
 /// `value`, which is the default.
 struct Setting {
   std::string name;
@@ -26,12 +26,13 @@ struct Port {
   std::vector<Setting> settings;
   std::vector<std::string> axes = {};  ///< two names for the mesh's axes; default: data, model
 };
-/// Runs the program. It has the options in `settings` and --workers, --chips, --topology, --steps
-/// (config "steps"), --seed, --max-failures and --json. Returns main's exit code.
+/// Runs the program: reads its options, trains, and shows the result. The options are `settings`
+/// and --workers, --chips, --topology, --steps (config "steps"), --seed, --max-failures and --json.
+/// Returns the exit code of main().
 int run(const Port& port, int argc, char** argv);
 
-/// Calls `step` config "steps" times, with the batches of one epoch after another. Reports the
-/// metrics that `step` returns, which ends the step.
+/// Calls `step` for config "steps" batches, over as many epochs as needed. Reports the metrics that
+/// `step` returns; this ends the step.
 void for_steps(weft::TrainContext& ctx, const weft::Config& config, weft::DeviceLoader& batches,
                const std::function<weft::Metrics(const weft::Batch&)>& step);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Prints the progress of a training run for a person: the mesh, a line per epoch, and the end.
+/// Progress: shows the progress of a training: the mesh, a line per epoch, and the end.
 
 #include <cstdint>
 
@@ -7,7 +7,8 @@
 
 namespace examples {
 
-/// On a terminal, a bar grows within each epoch. In other outputs, only whole lines are written.
+/// Prints the progress. On a terminal, a bar grows within each epoch; elsewhere only complete lines
+/// are written.
 class Progress : public weft::Callback {
  public:
   explicit Progress(std::uint64_t epochs);

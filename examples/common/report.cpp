@@ -54,7 +54,7 @@ std::string to_json(const weft::Result& result) {
     if (metrics.contains("test_accuracy")) json["test_accuracy"] = metrics["test_accuracy"];
   }
   json["steps"] = json["loss_history"].size();
-  // A folder's name may contain any bytes.
+  // A folder's name may contain bytes that aren't UTF-8.
   return json.dump(1, ' ', false, weft::Metrics::error_handler_t::replace);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Makes the summary of a run that has ended: numbers for people and for comparison.
+/// The summary of a run that has ended: numbers for people and for comparison.
 
 #include <chrono>
 #include <string>
@@ -27,7 +27,7 @@ class StepTimes {
   std::vector<double> step_us_;
 };
 
-/// Returns the content of the file that --json names.
+/// Returns the content of the file that the option --json names.
 std::string to_json(const weft::Result& result);
 
 }  // namespace examples

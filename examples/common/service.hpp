@@ -10,12 +10,12 @@
 
 namespace examples {
 
-/// Answers with a JSON text.
+/// Sends a JSON text as the answer.
 void answer(httplib::Response& response, int status, const weft::Config& json);
 
-/// An HTTP server of this machine that serves until SIGTERM or SIGINT. Make it before the first
-/// thread and the first job: it blocks these signals, so that only serve() takes them, and
-/// Trainer::start() doesn't handle them.
+/// An HTTP server for this machine that runs until SIGTERM or SIGINT. Make it before the first
+/// thread and the first job: it blocks these signals, so that only serve() receives them.
+/// (Trainer::start() doesn't handle them.)
 class Service {
  public:
   Service();

@@ -13,7 +13,7 @@ namespace letters {
 
 namespace {
 
-/// The windows that are drawn for the rows of one step.
+/// The windows drawn for the rows of one step.
 class Drawn : public weft::SampleOrder {
  public:
   Drawn(std::uint64_t step, std::vector<std::int64_t> places)

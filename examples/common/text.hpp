@@ -1,6 +1,6 @@
 #pragma once
-/// Reads a text as numbers, one for each different letter, and makes a dataset of the windows of
-/// the text from which a model learns.
+/// Text as numbers, one for each different letter, and a dataset of the windows of the text from
+/// which a model learns.
 
 #include <cstdint>
 #include <span>
@@ -12,7 +12,7 @@
 namespace letters {
 
 struct Text {
-  std::string letters;  ///< the different letters, ascending; a letter's number is its index
+  std::string letters;  ///< the different letters, ascending; a letter's number is its index here
   std::vector<std::int32_t> ids;
 
   std::string decode(std::span<const std::int32_t> numbers) const;

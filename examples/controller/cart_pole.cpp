@@ -19,10 +19,11 @@ constexpr double kCart = 1.0;        // kg
 constexpr double kPole = 0.1;        // kg
 constexpr double kHalfLength = 0.5;  // m, of the pole
 
-/// Trains the gains on simulated runs of two seconds, with the motion as it is near upright. The
-/// loss is the logarithm of a mean of squares, which is large at first, when the pole falls.
+/// Trains the gains on simulated runs of two seconds, with the linear motion that holds near
+/// upright. The loss is the logarithm of a mean of squares, because that mean is very large at
+/// first, when the pole falls.
 void learn(weft::TrainContext& ctx) {
-  constexpr double kForceCost = 0.1;  // of a squared newton
+  constexpr double kForceCost = 0.1;  // per squared newton
   // The next state, as a row, is state * motion + force * push.
   constexpr double kTurnScale = 1 / (kHalfLength * (4.0 / 3 - kPole / (kCart + kPole)));
   constexpr double kLever = kPole * kHalfLength / (kCart + kPole);

@@ -1,5 +1,6 @@
 #pragma once
-/// A pole on a cart, simulated, a job that learns how to balance it, and the actor that does so.
+/// A simulation of a pole on a cart, a job that learns to balance the pole, and the actor that
+/// decides with what was learned.
 
 #include <cstdint>
 #include <string>
@@ -10,13 +11,13 @@
 #include <weft/job.hpp>
 
 struct Observation {
-  double position = 0;  ///< of the cart, in m
-  double speed = 0;     ///< in m/s
-  double angle = 0;     ///< of the pole, from upright, in rad
-  double turning = 0;   ///< in rad/s
+  double position = 0;  ///< the cart's position, in m
+  double speed = 0;     ///< the cart's speed, in m/s
+  double angle = 0;     ///< the pole's angle from upright, in rad
+  double turning = 0;   ///< the pole's angular speed, in rad/s
 };
 struct Action {
-  double force = 0;  ///< on the cart, in N
+  double force = 0;  ///< the force on the cart, in N
 };
 
 class CartPole {
@@ -32,24 +33,24 @@ class CartPole {
   Observation state_{.position = 0, .speed = 0, .angle = 0.2, .turning = 0};
 };
 
-/// Starts a job that learns linear feedback: it publishes "policy" with the tensor "gains", f32[4],
-/// until it is stopped. `storage` is the folder of its run's folder; "": the usual one.
+/// Starts a job that learns linear feedback. Until it is stopped, the job publishes "policy" with
+/// the tensor "gains", f32[4]. `storage` is the folder for its run folder; "": the default.
 weft::Job start_learning(const std::string& storage);
 /// The number of steps after which the gains balance the pole.
 inline constexpr std::uint64_t kLearnedSteps = 300;
 
-/// Decides with the newest gains of the job.
+/// An actor that chooses actions with the newest gains of the job.
 class Policy {
  public:
   explicit Policy(weft::ActorContext& ctx) : parameters_(ctx.parameters("policy")) {}
   Action act(const Observation& seen) const;
-  int process() const;  ///< the process in which the policy runs
+  int process() const;  ///< the id of the process in which the policy runs
   using endpoints = weft::Endpoints<&Policy::act, &Policy::process>;
 
  private:
   weft::Parameters parameters_;
 };
 
-// CAF wants to know that these messages stay within the process.
+// CAF requires this for messages that are only sent within the process.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(Observation)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(Action)

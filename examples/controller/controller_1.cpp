@@ -3,8 +3,8 @@
 ///
 ///   controller [STEPS [KILLS [STORAGE]]]
 ///
-/// A job of this program learns the policy meanwhile, and its run's folder is in STORAGE. With
-/// KILLS, the controller kills the policy's process so often, and its successor goes on.
+/// A job of this program learns the policy meanwhile; its run folder is in STORAGE. The controller
+/// kills the policy's process KILLS times, and each time weft starts a new one.
 
 #include <signal.h>
 
@@ -35,7 +35,7 @@ weft::ActorType<Policy> policy{"robot.policy"};
 struct Run {
   CartPole cart{};
   int steps = 0;
-  int kill_every = 0;  ///< steps; 0: never
+  int kill_every = 0;  ///< the steps between two kills; 0: none
   int step = 0;
   int brakes = 0;
 };
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   weft::ActorSystem system{{.name = "robot"}};
   const weft::Job job = start_learning(argc > 3 ? argv[3] : "");
   const weft::Parameters learned(job.info().id, "policy", {.timeout_s = 300});
-  (void)learned.at_least(kLearnedSteps);  // before that, the pole would fall
+  (void)learned.at_least(kLearnedSteps);  // with fewer steps of learning, the pole would fall
   const auto policies = system.spawn(policy, {.place = weft::processes(1),
                                               .own_thread = true,
                                               .lives_with = &job,

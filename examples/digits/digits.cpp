@@ -22,9 +22,9 @@ constexpr double kLearningRate = 8e-3;
 constexpr double kWeightDecay = 0.1;
 
 /// The epsilon of AdamW, larger than the usual 1e-8. Layouts sum in different orders, so a gradient
-/// near 0 may consist of rounding errors. AdamW divides by the gradient's size; with 1e-8, such
-/// errors would move a parameter as far as a true gradient, and the curves of two layouts would
-/// diverge.
+/// near 0 may consist of rounding errors. AdamW divides by the gradient's size. With 1e-8, rounding
+/// errors would move a parameter as far as a true gradient does, and the curves of two layouts
+/// would diverge.
 constexpr double kEps = 1e-5;
 
 struct Mlp : weft::Module {
@@ -59,8 +59,8 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
   const std::uint64_t steps = epochs * batches.steps_per_epoch();
   weft::CheckpointManager checkpoints;
   examples::StepTimes times;
-  // A step depends only on its number, so that the loop can continue at any step after the loss of
-  // a worker.
+  // A step depends only on its number, so the loop can continue at any step after the loss of a
+  // worker.
   while (batches.epoch() < epochs) {
     const std::uint64_t epoch = batches.epoch();
     for (const weft::Batch& batch : batches) {

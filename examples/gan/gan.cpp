@@ -42,7 +42,7 @@ struct Discriminator : weft::Module {
   }
 };
 
-/// Returns the loss of logits that should all mean real, or fake if `real` is false.
+/// Returns the loss for logits of images that are all real, or all fake if `real` is false.
 Tensor judged(const Tensor& logits, bool real) {
   return weft::binary_cross_entropy_with_logits(logits, weft::full(logits.shape(), real ? 1 : 0));
 }
@@ -57,7 +57,7 @@ void train(weft::TrainContext& ctx, const weft::Config& config) {
 
   auto step = weft::compile([&](const Tensor& real) {
     const Tensor fake = generator(real.dim(0));
-    // Both gradients use the parameters before the step.
+    // Both gradients are taken before the step changes parameters.
     const Tensor loss_d =
         judged(discriminator(real), true) + judged(discriminator(weft::stop_gradient(fake)), false);
     const Tensor loss_g = judged(discriminator(fake), true);

@@ -90,8 +90,8 @@ struct Gpt : weft::Module {
   }
 };
 
-/// Returns `count` letters, beginning with letter number 0. Each further letter is drawn by the
-/// model's probabilities.
+/// Returns a text of `count` letters that begins with letter number 0. Each further letter is drawn
+/// with the model's probabilities.
 std::string write(const Gpt& net, const letters::Text& text, std::int64_t count,
                   std::uint64_t seed) {
   std::deque<weft::KeyValueCache> caches;

@@ -2,7 +2,7 @@
 /// answer from the newest published parameters. Workers and actors that are killed are replaced.
 /// SIGTERM stops the job and ends the service.
 ///
-///   curl localhost:8080/job                                    its id and last report
+///   curl localhost:8080/job                                    the job's id and last report
 ///   curl -X POST localhost:8080/digits -d '[[0,0,5,13, ...]]'  {"digits":[0],"version":420}
 ///
 /// An image is 64 pixels from 0 to 16, as in a line of examples/data/digits.csv.
@@ -34,7 +34,7 @@ struct Net : weft::Module {
   weft::Tensor operator()(const weft::Tensor& x) const { return out(weft::relu(hidden(x))); }
 };
 
-/// Trains until the job is stopped, and publishes each twentieth step.
+/// Trains until the job is stopped, and publishes the parameters every 20 steps.
 void train(weft::TrainContext& ctx, const weft::Config& config) {
   const digits::Data data = digits::load(config.at("data"));
   Net net;
@@ -65,7 +65,8 @@ struct Answer {
 class Reader {
  public:
   explicit Reader(weft::ActorContext& ctx) : parameters_(ctx.parameters("net")) {}
-  /// Takes f32[n,64]. It is const, so a call is made again if this process dies meanwhile.
+  /// Recognizes images f32[n,64]. The function is const, so a call is repeated if this process dies
+  /// before it answers.
   Answer read(const weft::HostTensor& images) const {
     const weft::ParameterView view = parameters_.newest();
     session_.bind(net_, view);
@@ -82,9 +83,9 @@ class Reader {
 };
 weft::ActorType<Reader> reader{"inference.reader"};
 
-/// Copies the images of a request to shared memory, as rows of a tensor. The number of rows is a
-/// power of two, so that Sessions compile few programs; the last rows are empty. Throws
-/// std::invalid_argument.
+/// Copies the images of a request to shared memory, as rows of a tensor. The number of rows is
+/// rounded up to a power of two, so that Sessions compile few programs; additional rows are empty.
+/// Throws std::invalid_argument.
 weft::HostTensor images_of(const weft::Config& request, weft::ActorSystem& system) {
   if (!request.is_array() || request.empty() || request.size() > kImagesMax) {
     throw std::invalid_argument(
@@ -119,7 +120,7 @@ void add_routes(httplib::Server& server, const weft::Job& job, weft::ActorSystem
       const Answer answer = readers.any().call<&Reader::read>(images_of(images, system)).get();
       const std::span<const std::int32_t> digits(answer.digits.data(), images.size());
       examples::answer(response, 200, {{"digits", digits}, {"version", answer.version}});
-    } catch (const weft::Error& e) {  // the job has failed, or its processes die all the time
+    } catch (const weft::Error& e) {  // the job has failed, or its processes die again and again
       examples::answer(response, 503, {{"error", e.what()}});
     } catch (const std::exception& e) {
       examples::answer(response, 400, {{"error", e.what()}});

@@ -1,5 +1,5 @@
-/// Trains a language model of letters with LSTM layers, like torch's word_language_model. The
-/// program contains the time steps as a single scan, whatever the length of the windows.
+/// Trains a language model of letters with LSTM layers, like torch's word_language_model. For any
+/// length of the windows, the program contains the time steps only once, as a scan.
 
 #include <cmath>
 

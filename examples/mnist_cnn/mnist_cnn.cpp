@@ -45,7 +45,7 @@ struct Net : weft::Module {
 /// Returns a dataset with the fields "x", f32[height,width] with a mean of about 0 and a variance
 /// of about 1, and "y", the class.
 weft::DatasetPtr images(const std::string& folder, const std::string& prefix) {
-  constexpr double kMean = 0.2860;  // mean of Fashion-MNIST's training images, as a share of 255
+  constexpr double kMean = 0.2860;  // the mean of Fashion-MNIST's training images, divided by 255
   constexpr double kDeviation = 0.3530;
   try {
     return weft::zip({weft::idx_file(folder + "/" + prefix + "-images-idx3-ubyte",

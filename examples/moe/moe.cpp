@@ -16,11 +16,11 @@ using weft::Parameter;
 using weft::Tensor;
 using P = weft::PartitionSpec;
 
-/// The places of experts to which letters are assigned. Each expert has a number of places.
+/// Which letters are assigned to which places of experts. Each expert has a number of places.
 struct Routes {
   Tensor dispatch;  ///< [windows, letters, experts, places], 1 if the letter has the place
-  Tensor combine;   ///< like dispatch, with the expert's share of the result instead of 1
-  Tensor balance;   ///< a loss with minimum 1, reached if all experts get equally many letters
+  Tensor combine;   ///< like `dispatch`, but with the expert's weight in the result instead of 1
+  Tensor balance;   ///< a loss; its minimum 1 is reached if all experts get equally many letters
 };
 
 /// Assigns each letter to its `choices` likeliest experts. Each expert has `places` places for the
@@ -33,7 +33,7 @@ Routes route(const Tensor& probability, std::int64_t choices, std::int64_t place
   const auto [likeliest, index] = weft::topk(probability, choices);  // [windows, letters, choices]
   const Tensor share = likeliest / weft::sum(likeliest, {-1}, true);
   const Tensor chosen = weft::one_hot(weft::transpose(index, 1, 2), experts);
-  // `before` counts, for each choice, the earlier choices of the same expert.
+  // `before` is, for each choice, the number of earlier choices of the same expert.
   const Tensor queue = weft::reshape(chosen, {windows, choices * letters, experts});
   const Tensor before = weft::sum((weft::cumsum(queue, 1) - 1.0) * queue, {-1});
   const Tensor place = weft::cast(weft::equal(weft::reshape(before, {windows, choices, letters, 1}),
@@ -75,7 +75,7 @@ struct Experts : weft::Module {
   }
 
  private:
-  /// Returns the results of the experts for the letters in their places [windows, experts, places,
+  /// Returns the experts' results for the letters in their places: [windows, experts, places,
   /// size].
   Tensor computed(const Tensor& letters, const weft::Mesh& mesh) const {
     const auto run = [](const Tensor& own, const Tensor& own_up, const Tensor& own_down) {
@@ -139,7 +139,7 @@ struct Gpt : weft::Module {
 
   struct Result {
     Tensor logits;
-    Tensor balance;  ///< sum of the balance losses of all layers
+    Tensor balance;  ///< the sum of the balance losses of all layers
   };
   /// Maps i32[windows, length] to logits [windows, length, vocabulary].
   Result operator()(const Tensor& ids, const weft::Mesh& mesh) const {

@@ -33,7 +33,7 @@ Tensor through_layer(const Layers& own, const Tensor& x, std::int64_t heads) {
                           own.down, {});
 }
 
-/// Applies the layers one after the other.
+/// Applies the layers one after another.
 Tensor through_layers(const Layers& own, const Tensor& x, std::int64_t heads) {
   const auto step = [&](const Tensor& y, const Layers& layer) {
     return std::pair(through_layer(layer, y, heads), std::tuple<>());
@@ -42,7 +42,7 @@ Tensor through_layers(const Layers& own, const Tensor& x, std::int64_t heads) {
 }
 
 /// Divides a batch's rows into micro-batches [count, rows / count, ...]. Micro-batch k has rows k,
-/// k + count, ..., so that each chip has a part of every micro-batch among its own rows.
+/// k + count, ..., so that each chip's rows contain a part of every micro-batch.
 Tensor micro_batches(const Tensor& x, std::int64_t count) {
   weft::Shape shape = x.shape();
   std::vector<std::int64_t> sizes{shape[0] / count, count};
@@ -51,8 +51,8 @@ Tensor micro_batches(const Tensor& x, std::int64_t count) {
 }
 
 /// Runs the pipeline: stage s computes micro-batch t - s at tick t, and passes the result to stage
-/// s + 1. The backward pass runs through the pipeline in reverse. At the end each stage has a part
-/// of the results, so that all stages compute the loss. The number of micro-batches must be a
+/// s + 1. The backward pass runs through the pipeline in reverse. At the end, each stage has a part
+/// of the results, so all stages share the work of the loss. The number of micro-batches must be a
 /// multiple of the number of stages.
 Tensor through_pipeline(const Layers& layers, const Tensor& x, std::int64_t heads, bool recompute,
                         const weft::Mesh& mesh) {
@@ -65,7 +65,8 @@ Tensor through_pipeline(const Layers& layers, const Tensor& x, std::int64_t head
       const Tensor y = recompute ? weft::checkpoint(compute) : compute();
       return std::pair(weft::ring_shift(y, "stage"), y);
     };
-    // A micro-batch leaves the last stage this many ticks after it entered the first.
+    // The number of ticks from a micro-batch's entry into the first stage to its exit from the
+    // last.
     const int delay = stages - 1;
     const Tensor entering = weft::pad(batches, {{0, delay}, {0, 0}, {0, 0}, {0, 0}});
     const Tensor nothing = weft::full({batches.dim(1), batches.dim(2), batches.dim(3)}, 0);

@@ -93,7 +93,7 @@ class Jobs {
     job->second.stop();
     return true;
   }
-  /// Stops all jobs at once.
+  /// Stops all jobs at the same time.
   void end() {
     const std::lock_guard lock(mutex_);
     for (auto& [id, job] : jobs_) job.stop();
@@ -143,7 +143,7 @@ void add_routes(httplib::Server& server, Jobs& jobs, const std::string& storage)
 }
 
 int main(int argc, char** argv) {
-  weft::worker_main(argc, argv);  // a worker doesn't return, so the port is opened once
+  weft::worker_main(argc, argv);  // doesn't return in a worker, so only the service opens the port
   int port = 8080;
   std::string storage = "~/weft_runs";
   CLI::App app{"Trains models on request."};

@@ -1,4 +1,4 @@
-/// Counts primes with eight actors in four processes, and shows how failures of actors are seen.
+/// Counts primes with eight actors in four processes, and shows what callers see if actors fail.
 ///
 ///   sieve [PRIMES_BELOW]
 
@@ -26,7 +26,7 @@ bool is_prime(std::int64_t n) {
 }
 
 struct Sieve {
-  std::int64_t primes(const Range& range) const {  // const: is asked again if a process is lost
+  std::int64_t primes(const Range& range) const {  // const: called again if a process is lost
     std::int64_t count = 0;
     for (std::int64_t n = range.begin; n < range.end; ++n) count += is_prime(n) ? 1 : 0;
     return count;
