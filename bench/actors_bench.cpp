@@ -33,7 +33,8 @@ struct Adder {
 };
 weft::ActorType<Adder> adder{"bench.adder"};
 
-/// One system for all benchmarks, so that they measure no start of processes.
+/// The actors of all benchmarks, in one system, so that no benchmark measures the start of
+/// processes.
 struct Actors {
   weft::ActorSystem system{};
   weft::ActorMesh<Adder> adders =

@@ -23,8 +23,8 @@ using namespace weft;
 
 constexpr int kSlotCount = 3;
 
-/// Returns the policy for waits. Call it once before a thread is bound to a core, because the
-/// policy depends on the number of cores that the calling thread may use.
+/// Returns the policy for waits. Call it before binding this thread to a core, because the policy
+/// depends on the number of cores that the thread may use.
 WaitPolicy policy() {
   static const WaitPolicy chosen = WaitPolicy::for_threads(2, std::chrono::seconds(60));
   return chosen;

@@ -1,5 +1,6 @@
-/// Measures collectives between threads, each pinned to its own core, as the time of calls back to
-/// back. bench/collectives measures collectives between processes, and compares them with peers.
+/// Measures collectives between threads, each pinned to its own core, as the time of successive
+/// calls without a pause. bench/collectives measures collectives between processes, and compares
+/// them with peers.
 
 #include <array>
 #include <atomic>
@@ -42,8 +43,8 @@ void measure(benchmark::State& state, const Body& body) {
                          benchmark::Counter::kAvgThreads);
 }
 
-/// Measures the limit of a sync: each thread stores a word in its own cache line and spins on the
-/// other thread's line.
+/// Measures the limit of a sync: each thread stores a word in its own cache line, and spins until
+/// it sees the other thread's word.
 void exchange(benchmark::State& state) {
   struct alignas(128) Line {
     std::atomic<std::uint32_t> epoch;
@@ -65,8 +66,8 @@ void run_collective(benchmark::State& state, CollectiveKind kind) {
   const int chip = state.thread_index();
   pin(chip);
   team.memory.reserve(chip, 0, kCapacity);
-  // The default policy assumes a core for each chip. A policy that is derived here would see only
-  // the one core to which this thread was just bound.
+  // Uses the default policy, which assumes a core for each chip. A policy computed here would see
+  // only the one core to which this thread was just bound.
   Communicator communicator(team.memory, team.mesh, chip, team.board.device(chip), WaitPolicy{});
   CollectiveCall call{.kind = kind,
                       .atoms = team.mesh.axis_atoms(0),

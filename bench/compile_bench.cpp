@@ -1,5 +1,5 @@
 /// Measures the compiler: the time to trace a training step of a GPT, to compile it, and to find
-/// the compiled program again. No chip runs a program here.
+/// the compiled program again. No program runs on a chip here.
 
 #include <chrono>
 #include <memory>
@@ -75,7 +75,7 @@ class CompilingRuntime : public Runtime {
   void end_step() override {}
 
   const Program& last_compiled() const { return last_; }
-  /// Returns the time at which run() last ended.
+  /// Returns the time at which the last run() ended.
   std::chrono::steady_clock::time_point ran() const { return ran_; }
 
  private:
@@ -167,8 +167,8 @@ struct Training {
     optimizer.step(grad(loss, net.parameters()));
     return loss;
   }
-  /// Records and compiles a step, after which the parameters count as being on the chips. Returns
-  /// the compiled program.
+  /// Records and compiles a step; after it, the parameters count as being on the chips. Returns the
+  /// compiled program.
   const Program& first_step() {
     const Tensor loss = record();
     weft::sync();
@@ -192,7 +192,7 @@ void per_op(benchmark::State& state, double ops) {
       ops, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-/// Discards the recorded ops, as a sync does after running them.
+/// Discards the recorded ops, as a sync() does after running them.
 void discard() { Trace::current(std::source_location::current()).discard(); }
 
 /// Measures tracing alone: tensor calls on two small tensors.
@@ -232,7 +232,7 @@ void compile_cold(benchmark::State& state) {
   state.counters["chips"] = mesh.size();
 }
 
-/// Measures a sync() whose program is already compiled, up to the end of the runtime's run():
+/// Measures a sync() whose program is already compiled, until the runtime's run() ends:
 /// fingerprint, lookup, bindings.
 void sync_hit(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
@@ -246,7 +246,7 @@ void sync_hit(benchmark::State& state) {
   per_op(state, ops);
 }
 
-/// Measures the same as sync_hit(), for a function that weft::compile has traced.
+/// Measures the same as sync_hit() for a function that weft::compile() has traced.
 void call_hit(benchmark::State& state) {
   Training training(small_mesh(), static_cast<int>(state.range(0)));
   auto step = weft::compile([&](const Tensor& tokens, const Tensor& labels) {
@@ -294,7 +294,7 @@ void compile_scan(benchmark::State& state) {
   per_op(state, program.num_ops());
 }
 
-// These numbers of layers make programs of about 2,500 and 5,000 ops.
+// With these numbers of layers, programs have about 2,500 and 5,000 ops.
 constexpr int kLayersOf2500 = 5;
 constexpr int kLayersOf5000 = 10;
 

@@ -50,7 +50,7 @@ void BM_Position(benchmark::State& state) {
 }
 BENCHMARK(BM_Position);
 
-/// An event of a call, by a thread that has its own ring, or shares it.
+/// Measures an event of a call, written by a thread with its own ring or with a shared ring.
 void BM_CallEvent(benchmark::State& state, bool is_shared) {
   const auto ring = std::make_unique<CallRing>();
   const CallRingWriter writer(*ring, is_shared, find_tick_source(), {.slot = 1, .incarnation = 1});

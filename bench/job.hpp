@@ -1,5 +1,5 @@
 #pragma once
-/// Runs a job on some chips of this process.
+/// run_job(): runs a job on chips of this process.
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 namespace weft::bench {
 
-/// Runs the loop on `chips` chips, which share the rows of batches. Rethrows the loop's error.
+/// Runs the loop on `chips` chips, which divide the rows of batches. Rethrows the loop's error.
 inline void run_job(int chips, const std::function<void(TrainContext&)>& loop) {
   const std::string folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-bench-{}", ::getpid());

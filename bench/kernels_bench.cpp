@@ -159,7 +159,7 @@ void add_reductions(const Shape& shape) {
   }
 }
 
-/// Adds benchmarks of [m,k] x [k,n], with each operand as it is or transposed.
+/// Adds benchmarks of the product [m,k] x [k,n], with and without each operand transposed.
 void add_matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
   for (const bool lhs_transposed : {false, true}) {
     for (const bool rhs_transposed : {false, true}) {
@@ -207,7 +207,7 @@ void add_convolution(std::int64_t batch, std::int64_t from, std::int64_t to, std
   convolve("convolution_back_to_weights", x, y, of_weights);
 }
 
-/// Adds benchmarks of pools with adjacent windows of 2x2, over dims `dim` and the next.
+/// Adds benchmarks of pools with adjacent windows of 2x2, over the dims `dim` and `dim + 1`.
 void add_pools(const Shape& shape, int dim) {
   const std::string at = "/" + shape.to_string() + (dim == 1 ? "/features_last" : "");
   const WindowDim pair{.size = 2, .stride = 2};
@@ -227,8 +227,8 @@ void add_pools(const Shape& shape, int dim) {
   });
 }
 
-/// Adds benchmarks of a composite op and of its decomposition (`_decomposed`), whose time is the
-/// sum of the times of its ops.
+/// Adds benchmarks of a composite op and of its decomposition (`_decomposed`); the time of the
+/// latter is the sum of the times of its ops.
 void add_composite(const std::string& name, const MakeOp& make) {
   add(name, make);
   benchmark::RegisterBenchmark((name + "_decomposed").c_str(), [make](benchmark::State& state) {
@@ -291,13 +291,13 @@ void add_attention(const Shape& shape) {
   }
 }
 
-/// Adds benchmarks of a plan, whose elementwise ops are fused, and of its program run op by op
+/// Adds benchmarks of a plan with fused elementwise ops, and of its program run op by op
 /// (`_decomposed`).
 void add_planned(const std::string& name, const Program& program) {
   const auto add_run = [](const std::string& as, const auto& make) {
     benchmark::RegisterBenchmark(as.c_str(), [make](benchmark::State& state) {
       auto made = make();
-      made->run();  // touches the memory for the first time
+      made->run();  // the first use of the memory isn't measured
       for (auto _ : state) {
         made->run();
         benchmark::ClobberMemory();

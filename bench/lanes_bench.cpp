@@ -1,7 +1,7 @@
 /// Measures lanes between two nodes, each driven by a thread on its own core. `call` sends a
-/// message with a body and waits for one in return. `call_asleep` does the same with takers that
-/// sleep instead of spinning. `tensor` also fills a block, which the other side reads. `stream`
-/// keeps as many messages on their way as the lane takes.
+/// message with a body, and waits for a message in return. `call_asleep` does the same with
+/// receivers that sleep instead of spinning. `tensor` also fills a block, which the other side
+/// reads. `stream` keeps as many messages on their way as the lane takes.
 
 #include <benchmark/benchmark.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 using namespace weft;
 
-constexpr std::uint32_t kStop = 1;  ///< the kind of the message that ends the other side
+constexpr std::uint32_t kStop = 1;  ///< the kind of message that ends the other side
 
 /// Binds the thread to the n-th core that this process may use.
 void bind_to_core(int n) {
@@ -39,7 +39,7 @@ int spins() {
   return chosen;
 }
 
-/// Two nodes of a system. Its memory is removed at the end.
+/// Two nodes of a system, and the memory between them, which is removed at the end.
 class Pair {
  public:
   explicit Pair(int spin_count) : spins_(spin_count) {}
@@ -58,8 +58,8 @@ class Pair {
       port.wait(spins_, std::chrono::milliseconds(20));
     }
   }
-  /// Calls `answer(message)` for each message to the second node, on another core, until the first
-  /// one sends kStop.
+  /// Calls `answer(message)` on another core for each message to the second node, until the first
+  /// node sends kStop.
   template <typename Answer>
   std::thread serve(Answer answer) {
     return std::thread([this, answer] {

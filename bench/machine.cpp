@@ -37,7 +37,7 @@ std::string cpu_model() {
   return "unknown";
 }
 
-/// Returns the caches of core 0: {"L1 Data": "32K", "L2 Unified": "512K", ...}.
+/// Returns the caches of core 0, such as {"L1 Data": "32K", "L2 Unified": "512K", ...}.
 json caches() {
   json sizes = json::object();
   std::error_code missing;

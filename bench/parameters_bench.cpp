@@ -1,7 +1,7 @@
-/// Measures published parameters. `pin` takes and drops a view of the newest version; `pin_again`
-/// does so while another view of it exists. `versions` publishes versions of 1 MiB while three
-/// processes read them. `step` is a step of a loop that publishes each step: step/0 without
-/// readers, step/1 while three processes take 5,000 views a second each. Run it with
+/// Measures published parameters. `pin` makes and destroys a view of the newest version;
+/// `pin_again` does so while another view of the version exists. `versions` publishes versions of 1
+/// MiB while three processes read them. `step` is a step of a loop that publishes each step: step/0
+/// without readers, step/1 while three processes take 5,000 views a second each. Run it with
 /// --benchmark_enable_random_interleaving=true --benchmark_repetitions=20 to compare the steps.
 
 #include <benchmark/benchmark.h>
@@ -36,10 +36,10 @@ const std::string kJob = fmt::format("{:032x}", ::getpid());
 
 /// Memory that this process shares with the readers.
 struct Shared {
-  /// Modulo 4: 0: the readers rest; 1: they read `versions`; 2: they read the job. Each change
-  /// adds a multiple of 4, so that a reader never misses one.
+  /// What the readers do, modulo 4: 0: nothing; 1: they read `versions`; 2: they read the job. Each
+  /// change also adds a multiple of 4, so that a reader never misses a change.
   std::atomic<int> mode;
-  std::atomic<int> ready;  ///< readers that have begun with the mode
+  std::atomic<int> ready;  ///< the number of readers that have seen the present mode
   std::atomic<std::uint64_t> reads;
   char job[64];
 };
@@ -51,7 +51,7 @@ Shared& shared() {
   return *memory;
 }
 
-/// The job kJob, though no such job runs: this process publishes in its place.
+/// Publishes as the job kJob would. No such job runs.
 struct Source {
   weft::PublishedMemory memory = weft::PublishedMemory::create(
       kJob, "bench", weft::lay_out({{.name = "weight", .type = {weft::DType::f32, {kElements}}}}),

@@ -13,8 +13,8 @@ std::uint64_t bytes_of(const TensorType& type) {
   return static_cast<std::uint64_t>(type.bytes() + 63) / 64 * 64;
 }
 
-/// Returns the size of an arena for all inputs, outputs and temporaries, and for the beginning of
-/// the memory segment.
+/// Returns the size of an arena that holds all inputs, outputs and temporaries, and the beginning
+/// of the memory segment.
 std::size_t capacity_for(const Program& program) {
   constexpr std::size_t kSmall = std::size_t{1} << 29;
   std::uint64_t bytes = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// Runs a program as a chip does: as a plan, in its arena, on the calling thread.
+/// Planned: runs a program as a chip does: as a plan, in its arena, on the calling thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace weft::bench {
 
 class Planned {
  public:
-  /// Makes a plan of `program`. Its inputs and outputs are zeros at first. If `donates`, an output
-  /// that may overwrite the input that it updates uses the input's memory.
+  /// Makes a plan of `program`. All its inputs and outputs are zeros at first. If `donates`, an
+  /// output that updates an input, and may overwrite it, uses the input's memory.
   explicit Planned(const Program& program, bool donates = false);
 
   void run() { executor_.run(plan_, ++step_, buffers_); }

@@ -10,15 +10,15 @@
 
 namespace weft::bench {
 
-/// A Python script that answers each line of its input with a line of JSON, and ends when its input
-/// ends.
+/// Runs a Python script that answers each line of its input with a line of JSON, and ends when its
+/// input ends.
 class PythonChild {
  public:
   /// Returns whether Debian's own Python can import all of `modules`, such as "torch, PIL".
   /// Debian's packages work only with this Python.
   static bool has(const std::string& modules);
 
-  /// Starts the script at path `script` in the sources. Throws io.
+  /// Starts the script that is at the path `script` in the sources. Throws io.
   PythonChild(const std::string& script, const std::vector<std::string>& arguments);
   PythonChild(const PythonChild&) = delete;
   PythonChild& operator=(const PythonChild&) = delete;

@@ -1,5 +1,5 @@
-/// Measures the arithmetic of reductions for each instruction set, several numbers of chips and
-/// several sizes, which fit into caches or don't.
+/// Measures the arithmetic of reductions for each instruction set, several numbers of chips, and
+/// sizes that fit into caches or don't.
 
 #include <benchmark/benchmark.h>
 
@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// The memory of each chip. Each arena begins on a page, as a job's arenas do.
+/// The memory of each chip. Each arena begins on a page, as the arenas of a job do.
 struct Arenas {
   Arenas(std::size_t count, std::size_t bytes) {
     const std::size_t pages = (bytes + sizeof(Page) - 1) / sizeof(Page);
@@ -23,7 +23,7 @@ struct Arenas {
   std::vector<std::byte*> bases;
 };
 
-/// Measures the reduction of all sources to all destinations, as all_reduce does.
+/// Measures a reduction of all sources to all destinations, as in all_reduce.
 void reduce_to_all(benchmark::State& state, InstructionSet set, DType dtype) {
   const auto bytes = static_cast<std::size_t>(state.range(1));
   const Arenas arenas(static_cast<std::size_t>(state.range(0)), bytes);

@@ -1,8 +1,8 @@
 /// Measures a call of a Session: `policy/B` runs a 4-64-2 policy with tanh on B rows, and `mlp/B` a
-/// 784-512-512-10 network with relu. A call goes from a vector of inputs to a vector of outputs. It
-/// binds the version that is bound already. `compiled/B` is the policy with weft::compile(), and
-/// `by_hand/B` in plain loops. `bind` is the bind() alone, and `copy` that of another version of
-/// the larger network.
+/// 784-512-512-10 network with relu. A call takes a vector of inputs and returns a vector of
+/// outputs; it also binds a version, which is bound already. `compiled/B` is the policy with
+/// weft::compile(), and `by_hand/B` the policy in plain loops. `bind` is the bind() alone, and
+/// `copy` a bind() of another version of the larger network.
 
 #include <benchmark/benchmark.h>
 
@@ -32,7 +32,7 @@ struct Mlp : weft::Module {
   }
 };
 
-/// Publishes the values of a module, in the place of a job.
+/// Publishes the values of a module as a job would.
 class Source {
  public:
   explicit Source(const weft::Module& module)

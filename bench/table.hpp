@@ -14,10 +14,11 @@ struct TableRow {
   std::string name{};
   std::vector<double> samples{};  ///< at least one
   std::string unit{};
-  std::optional<double> ratio{};  ///< the heading of the table says to what
+  std::optional<double> ratio{};  ///< the table's heading says to what this is a ratio
 };
 
-/// Prints median, min, max and ratio of each row; `ratio` is the heading of the last column.
+/// Prints the median, minimum, maximum and ratio of each row; `ratio` is the heading of the last
+/// column.
 void print_table(const std::string& title, const std::string& ratio,
                  std::span<const TableRow> rows);
 /// Returns the row of this name, so that the caller can add samples; makes the row if it is

@@ -1,7 +1,7 @@
-/// Measures causal attention and its gradient on one thread. A matrix product is measured in the
-/// same rounds, for comparison. GF/s counts two products in the forward pass and five in the
-/// backward pass, over the visible T (T + 1) / 2 of T x T scores. With --masks, it instead compares
-/// forms of attention with a mask or a bias.
+/// Measures causal attention and its gradient on one thread. For comparison, a matrix product is
+/// measured in the same rounds. GF/s counts two products in the forward pass and five in the
+/// backward pass, but only for visible scores: T (T + 1) / 2 of T x T. With --masks, it instead
+/// compares forms of attention with a mask or a bias.
 
 #include <array>
 #include <chrono>
@@ -30,12 +30,13 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int rounds = 15;
-  std::int64_t rows = 16384;  ///< total number of queries of all heads
+  std::int64_t rows = 16384;  ///< the number of queries, summed over all heads
   bool masks = false;
   std::string json_file;
 };
 
-/// Times the last op of a program: its kernel, with operands that are uniform in [-2, 2].
+/// Measures the time of the last op of a program: of its kernel, with operands that are uniform in
+/// [-2, 2].
 class TimedOp {
  public:
   TimedOp(std::string name, double flop, const Program& program)
@@ -49,7 +50,7 @@ class TimedOp {
     }
     args_.result = buffer(static_cast<std::size_t>(program.type(program.result(op)).bytes()));
     args_.scratch = buffer(kernel_.scratch_bytes);
-    kernel_.run(args_);  // touches the memory for the first time
+    kernel_.run(args_);  // the first use of the memory isn't measured
   }
 
   const std::string& name() const { return name_; }

@@ -19,10 +19,10 @@ namespace {
 
 struct Form {
   std::string_view name;
-  bool causal = false;  ///< uses the `causal` option
+  bool causal = false;  ///< if true, uses the option `causal`
   bool has_bias = false;
   DType bias = DType::pred;
-  bool is_row = false;  ///< the bias is [1,1,1,T], else [1,1,T,T]
+  bool is_row = false;  ///< if true, the bias is [1,1,1,T]; if false, [1,1,T,T]
   bool composed = false;
 };
 
@@ -70,7 +70,7 @@ Program program_of(const Form& form, const Size& of, bool backward) {
   return program;
 }
 
-/// Times a form: its plan, with operands that are uniform in [-2, 2].
+/// Measures the time of a form: of its plan, with operands that are uniform in [-2, 2].
 class TimedForm {
  public:
   TimedForm(const Form& form, const Size& of, bool backward)
@@ -88,7 +88,7 @@ class TimedForm {
         }
       }
     }
-    plan_->run();  // touches the memory for the first time
+    plan_->run();  // the first use of the memory isn't measured
   }
 
   double milliseconds() {

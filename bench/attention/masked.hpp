@@ -1,5 +1,6 @@
 #pragma once
-/// Measures attention with masks and a bias, as one attention op and composed of other ops.
+/// Measures attention with masks and a bias, both as one attention op and as a composition of other
+/// ops.
 
 #include <cstdint>
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace weft::bench {
 
-/// Returns the milliseconds of each form, which runs as a plan on one thread. Ratios are to causal
-/// attention with the `causal` option. `num_rows` is the total number of queries of all heads.
+/// Measures each form, which runs as a plan on one thread, in milliseconds. Ratios are to causal
+/// attention with the option `causal`. `num_rows` is the number of queries, summed over all heads.
 std::vector<TableRow> masked_attention(int rounds, std::int64_t num_rows);
 
 }  // namespace weft::bench

@@ -1,4 +1,4 @@
-/// Measures how much the black box slows a step down. One job trains the digits example's network.
+/// Measures how much the black box slows steps down. One job trains the digits example's network.
 /// Blocks of steps alternate between no events, the usual events and all events.
 
 #include <algorithm>
@@ -27,8 +27,8 @@ constexpr std::int64_t kItems = 1792;
 constexpr std::int64_t kPixels = 64;
 constexpr std::int64_t kClasses = 10;
 constexpr std::int64_t kBatch = 32;
-/// The number of steps at the beginning of a block that don't count, because the chips of other
-/// workers see the new level only a step later.
+/// The number of steps at the beginning of a block that aren't counted, because the chips of other
+/// workers see the new level one step later.
 constexpr int kWarmup = 4;
 constexpr std::array kLevels{TraceLevel::off, TraceLevel::sampled, TraceLevel::full};
 constexpr std::array kNames{"no events", "the usual events", "all events"};
@@ -56,8 +56,8 @@ DatasetPtr images() {
   return tensors({{"x", std::move(pixels), {kPixels}}, {"y", std::move(labels), {}}});
 }
 
-/// Trains. Worker 0 changes the level, which all writers of the job read. The last report has the
-/// median microseconds of the steps of each block, by round and level.
+/// Runs the training. Worker 0 changes the level, which all writers of the job read. The last
+/// report has the median time of the steps of each block, in microseconds, by round and level.
 void train(TrainContext& context, const Config& config) {
   const int rounds = config.at("rounds").get<int>();
   const int steps = kWarmup + config.at("steps").get<int>();
@@ -76,7 +76,7 @@ void train(TrainContext& context, const Config& config) {
   std::array<std::vector<double>, kLevels.size()> medians;
   std::vector<double> block;
   std::size_t number = 0;
-  // Each round begins with another level.
+  // Returns the level of block n. Each round begins with a different level.
   const auto level_of = [](std::size_t n) { return (n + n / kLevels.size()) % kLevels.size(); };
   if (box) box->set_level(kLevels[level_of(0)]);
   for (int step = 0; number < blocks;) {

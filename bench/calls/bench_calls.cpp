@@ -35,7 +35,7 @@ std::string program(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name);
 }
 
-/// Returns what the program of an implementation measures.
+/// Runs the program of an implementation, and returns the times that it measures.
 Json measure(const std::string& implementation, const std::string& what, std::size_t bytes,
              int ms) {
   const std::string command =
@@ -60,7 +60,7 @@ std::vector<std::string> implementations(bool peers) {
   return all;
 }
 
-/// Measures one case with all implementations. The ratios are to weft.
+/// Measures one case with all implementations. The ratios are to weft's calls.
 std::vector<TableRow> measure_case(const Options& options, const std::string& what,
                                    std::size_t bytes) {
   std::vector<TableRow> rows;

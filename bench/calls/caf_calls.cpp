@@ -1,5 +1,5 @@
-/// A CAF actor of another process, reached over TCP on this host, which is how CAF's middleman
-/// connects processes.
+/// Measures calls of a CAF actor in another process, over TCP on this host, which is how CAF's
+/// middleman connects processes.
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -89,5 +89,5 @@ int main(int argc, char** argv) {
     if (::read(ends[0], &port, sizeof port) != sizeof port) fail(Errc::io, "no CAF server");
     return client.emplace(port);
   });
-  ::_exit(code);  // CAF's actor system would wait for the connection
+  ::_exit(code);  // without destructors, because CAF's actor system would wait for the connection
 }

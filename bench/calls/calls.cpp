@@ -50,7 +50,8 @@ void measure_calls(CallsClient& client, std::size_t words, std::chrono::millisec
 }
 
 void measure_stream(CallsClient& client, std::size_t words, std::chrono::milliseconds time) {
-  // So many that the time for the one answer is negligible, but not too much data.
+  // Chooses a burst so long that the time for its one answer is negligible, but with not too much
+  // data.
   const int burst = static_cast<int>(std::clamp<std::size_t>((8 << 20) / words, 4, 2000));
   check(client.stream(words, burst), words, 0);
   std::int64_t count = 0;

@@ -1,6 +1,6 @@
 #pragma once
-/// Shared code of the programs of bench_calls. Each measures one implementation of calls between
-/// two processes of a host.
+/// The code that the programs of bench_calls share. Each program measures one implementation of
+/// calls between two processes of a host.
 ///
 ///   PROGRAM call BYTES MILLISECONDS     prints {"p50": us, "p99": us}
 ///   PROGRAM stream BYTES MILLISECONDS   prints {"per_s": messages}
@@ -12,29 +12,28 @@
 
 namespace weft::bench {
 
-/// The client of a server in another process. Messages are words, which the client writes and the
-/// server sums up.
+/// The client of a server in another process. A message consists of words; the client writes them,
+/// and the server adds them up.
 class CallsClient {
  public:
   virtual ~CallsClient() = default;
-  /// Sends words begin, begin + 1, ... and returns their sum, as the server has computed it.
+  /// Sends the words begin, begin + 1, ... and returns their sum as computed by the server.
   virtual std::uint64_t call(std::size_t words, std::uint64_t begin) = 0;
-  /// Sends the message `count` times, and returns the sum of the last one once all have been read.
+  /// Sends the same message `count` times. Once all are read, returns the sum of the last one.
   virtual std::uint64_t stream(std::size_t words, int count) = 0;
 };
 
-/// Writes words begin, begin + 1, ...
+/// Fills `words` with begin, begin + 1, ...
 void fill_words(std::span<std::uint64_t> words, std::uint64_t begin);
 std::uint64_t sum_words(std::span<const std::uint64_t> words);
 
-/// Runs main() of such a program. `start` starts the server, and returns a connected client.
+/// Runs the main() of a program. `start` starts the server, and returns a connected client.
 int run_calls(int argc, char** argv, const std::function<CallsClient&()>& start);
 
-/// Runs the server in a fork, which ends with this process.
+/// Runs the server in a forked process, which ends when this process ends.
 void fork_server(const std::function<void()>& serve);
 
-/// Waits a moment in a loop that polls: spins if this process may use more than one core, and else
-/// yields.
+/// Pauses in a loop that polls: spins if this process may use several cores, and otherwise yields.
 void poll_again();
 
 }  // namespace weft::bench

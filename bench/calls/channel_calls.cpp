@@ -1,4 +1,4 @@
-/// Frames of weft's channel, beneath which there is nothing but shared memory.
+/// Measures frames of weft's channel, which consists of nothing but shared memory.
 
 #include <optional>
 
@@ -11,13 +11,14 @@ using namespace weft;
 using namespace weft::bench;
 
 constexpr int kSlotsOfLarge = 3;
-constexpr int kSlotsOfSmall = 64;  ///< for messages of up to 4 KiB
+constexpr int kSlotsOfSmall = 64;  ///< the slots of a channel for messages of up to 4 KiB
 
 std::span<std::uint64_t> as_words(std::span<std::byte> bytes) {
   return {reinterpret_cast<std::uint64_t*>(bytes.data()), bytes.size() / 8};
 }
 
-/// A message's first word says whether it is answered; the others are the client's.
+/// The first word of a message says whether the server answers it; the others are the client's
+/// words.
 class ChannelClient final : public CallsClient {
  public:
   ChannelClient(Channel& there, Channel& back)
@@ -37,7 +38,7 @@ class ChannelClient final : public CallsClient {
     const WaitPolicy policy = WaitPolicy::for_threads(2, std::chrono::minutes(1));
     ChannelReader reader(there, policy);
     ChannelWriter writer(back, policy);
-    // Ends with an error when the client has ended.
+    // Throws when the client has ended.
     while (const auto frame = reader.receive()) {
       const std::span words{reinterpret_cast<const std::uint64_t*>(frame->bytes().data()),
                             frame->bytes().size() / 8};

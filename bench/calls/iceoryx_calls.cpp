@@ -1,4 +1,5 @@
-/// A publisher and a subscriber of iceoryx each way, which poll. bench_calls starts iox-roudi.
+/// Measures iceoryx, with a publisher and a subscriber in each direction; both sides poll.
+/// bench_calls starts iox-roudi.
 
 #include <optional>
 
@@ -31,7 +32,8 @@ iox::popo::SubscriberOptions subscriber_options() {
   return options;
 }
 
-/// A message has the number of its words, whether it is answered, and the words.
+/// One side of the connection. A message has the number of its words, whether it is answered (0 or
+/// 1), and the words.
 class IceoryxEnd {
  public:
   IceoryxEnd(const char* out, const char* in)
@@ -55,7 +57,7 @@ class IceoryxEnd {
     fill(std::span(all + 2, words));
     publisher_.publish(loan.value());
   }
-  /// Calls use(words, whether they are answered).
+  /// Calls use(words, is_answered) for the next message.
   template <typename Use>
   void receive(Use use) {
     for (;;) {

@@ -1,4 +1,5 @@
-/// Calls of weft's actors. Up to 4 KiB a message has its words, and above it a loaned tensor.
+/// Measures calls of weft's actors. A message of up to 4 KiB contains its words; a larger one
+/// contains a loaned tensor.
 
 #include <weft/actor.hpp>
 
@@ -16,7 +17,7 @@ using namespace weft::bench;
 
 constexpr std::size_t kWordsMax = 512;
 
-/// Messages of 32 and of 64 bytes.
+/// The types of messages of 32 and of 64 bytes.
 using Four = std::array<std::uint64_t, 4>;
 using Eight = std::array<std::uint64_t, 8>;
 

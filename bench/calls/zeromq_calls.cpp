@@ -1,4 +1,4 @@
-/// A pair of ZeroMQ sockets over a Unix socket.
+/// Measures a pair of ZeroMQ sockets over a Unix socket.
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace weft::bench;
 
-/// A message's first word says whether it is answered.
+/// The first word of a message says whether the server answers it.
 class ZeromqClient final : public CallsClient {
  public:
   explicit ZeromqClient(const std::string& address) { socket_.bind(address); }

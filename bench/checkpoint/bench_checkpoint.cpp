@@ -1,5 +1,5 @@
-/// Measures checkpoints: the times to write and to read one, and how much async saves slow steps
-/// down.
+/// Measures checkpoints: the times to write and to read one, and how much asynchronous saves slow
+/// steps down.
 
 #include <algorithm>
 #include <thread>

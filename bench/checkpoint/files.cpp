@@ -56,8 +56,8 @@ class State {
 
   const std::vector<float>& elements() const { return elements_; }
 
-  /// Writes the parts of all chips one after the other, each with `threads` threads. One host uses
-  /// as many threads in total.
+  /// Writes the parts of all chips one after another. At any time, `threads` threads write, as on
+  /// one host.
   std::string save(const std::string& folder, std::uint64_t step, int threads) const {
     FileSystem& files = posix_file_system();
     CheckpointManifest manifest{.step = step, .mesh_shape = {kParts}, .axis_names = {"data"}};
@@ -109,7 +109,7 @@ class State {
   std::vector<float> elements_;
 };
 
-/// Reads all bytes of the checkpoint's files into memory, without a check.
+/// Reads all bytes of the checkpoint's files into memory, without verifying them.
 void read_files(const std::string& checkpoint, std::vector<float>& to, int threads) {
   std::vector<std::pair<int, off_t>> pieces;
   for (int part = 0; part < kParts; ++part) {
@@ -131,7 +131,7 @@ void read_files(const std::string& checkpoint, std::vector<float>& to, int threa
   }
 }
 
-/// Drops a file, or the files of a folder, from the page cache.
+/// Removes a file, or the files of a folder, from the page cache.
 void forget(const std::string& path) {
   if (fs::is_directory(path)) {
     for (const auto& entry : fs::directory_iterator(path)) forget(entry.path().string());
@@ -185,7 +185,7 @@ class TorchFiles {
 
   const std::string path_;
   std::optional<PythonChild> python_;
-  // the names and file suffixes of the formats
+  // the names of the formats, and their file suffixes
   std::vector<std::pair<std::string, std::string>> formats_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Measures how fast a checkpoint of four chips is written and read. Peers are dd on the same disk,
-/// torch with the same tensors, and pread() with the same files.
+/// Measures how fast a checkpoint of four chips is written and read. For comparison, measures dd on
+/// the same disk, torch with the same tensors, and pread() with the same files.
 
 #include <cstddef>
 #include <string>
@@ -17,10 +17,9 @@ struct FilesOptions {
   std::string folder = ".";  ///< a folder on the measured disk
 };
 
-/// Returns seconds. The ratio of a write is the time of the faster dd divided by the time of the
-/// write; the ratio of a read is the time of pread() divided by the time of the read. Reads go into
-/// memory that was already touched, except torch's. Throws corrupt if the tensors that were read
-/// differ.
+/// Measures seconds. For a write, the ratio is the time of the faster dd divided by the time of the
+/// write. For a read, it is the time of pread() divided by the time of the read. Except with torch,
+/// reads go into memory that was used before. Throws corrupt if the tensors that were read differ.
 std::vector<TableRow> measure_files(const FilesOptions& options);
 
 }  // namespace weft::bench

@@ -22,12 +22,12 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kBatch = 32;
-/// The number of steps at the beginning of a block that don't count, because work of the previous
-/// block may still be ending.
+/// The number of steps at the beginning of a block that aren't counted, because work of the
+/// previous block may still be ending.
 constexpr int kWarmup = 50;
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-/// The work that runs in the background during the steps of a block.
+/// Says what runs in the background during the steps of a block.
 enum class Beside { nothing, save, bytes };
 constexpr std::size_t kKinds = 3;
 
@@ -59,9 +59,9 @@ class SavingTraining {
     state_.insert(state_.end(), frozen_.begin(), frozen_.end());
   }
 
-  /// Returns the microseconds of each step, including the time that starting a save takes. Between
-  /// steps, where no clock runs, it checks whether the last save has ended, because only then can
-  /// another one begin.
+  /// Runs a block. Returns the microseconds of each step, including the time that starting a save
+  /// takes. Between steps, which isn't measured, checks whether the last save has ended, so that
+  /// another one can begin.
   std::vector<double> block(Beside beside) {
     std::vector<double> took;
     checkpoints_.wait();
@@ -85,7 +85,8 @@ class SavingTraining {
   }
   int num_saves() const { return num_saves_; }
 
-  /// Writes as many bytes to a file as a save does, all from the same piece of memory.
+  /// Writes as many bytes to a file as a save does; all are copies of the same small piece of
+  /// memory.
   void write_bytes() const {
     FileSystem& files = posix_file_system();
     const std::string path = folder(options_) + "/bytes";
@@ -153,7 +154,7 @@ std::vector<TableRow> measure_steps(const StepsOptions& options, int chips) {
     SavingTraining training(context, options);
     for (std::size_t block = 0; block < kKinds * static_cast<std::size_t>(options.blocks);
          ++block) {
-      // Each round begins with a different kind.
+      // Each round begins with a different kind of block.
       const std::size_t kind = (block + block / kKinds) % kKinds;
       const int before = training.num_saves();
       const std::vector<double> took = training.block(static_cast<Beside>(kind));

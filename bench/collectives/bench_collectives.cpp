@@ -1,6 +1,6 @@
 /// Measures collectives of weft and of other implementations (peers). The processes of all
-/// implementations live for the whole run. They are measured batch by batch in turn, together with
-/// the limit of the machine.
+/// implementations exist for the whole run, and are measured in turn, one batch at a time, together
+/// with the limit of the machine.
 
 #include <algorithm>
 #include <memory>
@@ -57,7 +57,7 @@ std::size_t round_bytes(Op op, std::size_t bytes, int ranks) {
 }
 
 /// Returns the metrics to measure. From 64 KiB on, `loop` alone would give too good results,
-/// because calls back to back move no new data between the cores.
+/// because successive calls move no new data between the cores.
 std::vector<Metric> metrics_of(const std::string& choice, Op op, std::size_t bytes) {
   if (choice == "loop") return {Metric::loop};
   if (choice == "cycle") return {Metric::cycle};

@@ -13,9 +13,9 @@
 namespace weft::bench {
 namespace {
 
-constexpr double kWidth = 430;  // width of a plot's area, in pixels
+constexpr double kWidth = 430;  // the width of a plot's area, in pixels
 constexpr double kHeight = 250;
-constexpr double kLeft = 64;  // margin on the left of the area
+constexpr double kLeft = 64;  // the margin on the left of the area
 constexpr double kTop = 46;
 constexpr double kRowHeight = kTop + kHeight + 44;
 constexpr double kColumnWidth = kLeft + kWidth + 24;
@@ -44,7 +44,7 @@ std::string_view color_of(std::string_view name) {
 /// Rows by the name of the implementation, then by size in bytes.
 using Curves = std::map<std::string, std::map<std::size_t, Row>>;
 
-/// Returns the most informative metric that exists for an op at a size.
+/// Returns the most informative metric that was measured for an op at a size.
 std::string_view headline_of(Op op, std::size_t bytes, std::span<const Row> rows) {
   const auto has = [&](std::string_view metric) {
     return std::ranges::any_of(rows, [&](const Row& row) {
@@ -56,8 +56,9 @@ std::string_view headline_of(Op op, std::size_t bytes, std::span<const Row> rows
   return has("loop") && (small || !has("cycle")) ? "loop" : "cycle";
 }
 
-/// Returns, for each size, the rows of the state, near or far, in which more batches were measured.
-/// An implementation with several settings has only the row of its fastest setting.
+/// Returns the rows to draw: for each size, those of the state, near or far, in which more batches
+/// were measured. If an implementation has several settings, only the row of its fastest setting is
+/// included.
 Curves curves_of(Op op, std::span<const Row> rows) {
   std::map<std::size_t, std::map<std::string, int>> batches;
   for (const Row& row : rows) {
@@ -128,7 +129,7 @@ class Plot {
         left_, left_ + kWidth, y(value), y(value), left_ - 8, y(value) + 4, label);
   }
 
-  /// Draws `value` of each row. Rows with a value of 0 have no measurement and are omitted.
+  /// Draws `value` of each row. Rows whose value is 0 have no measurement and are omitted.
   std::string curve(const std::string& name, const std::map<std::size_t, Row>& points,
                     const std::function<double(const Row&)>& value) const {
     const std::string_view color = color_of(name);

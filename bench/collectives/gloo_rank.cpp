@@ -1,7 +1,6 @@
-/// Runs a rank of Gloo over TCP, on the loopback device or, if WEFT_BENCH_ADDRESS is set, at this
-/// address. The argument is "ring" or "bcube", the
-/// algorithm of all_reduce, or "poll", which selects the older algorithms on sockets that each rank
-/// polls.
+/// Runs a rank of Gloo over TCP, on the loopback device or at the address in WEFT_BENCH_ADDRESS.
+/// The argument is "ring" or "bcube", the algorithm of all_reduce, or "poll", which selects the
+/// older algorithms on sockets that each rank polls.
 
 #include <chrono>
 #include <cstdlib>
@@ -92,7 +91,7 @@ class GlooRank : public Collectives {
  private:
   std::size_t part() const { return buffers_.source.size() / static_cast<std::size_t>(ranks_); }
 
-  /// Returns one of Gloo's older algorithms, or null if a newer algorithm does the op.
+  /// Returns one of Gloo's older algorithms for the op, or null if a newer algorithm does the op.
   std::unique_ptr<gloo::Algorithm> make_algorithm() {
     float* source = buffers_.source.data();
     float* destination = buffers_.destination.data();

@@ -27,7 +27,7 @@ iox::RuntimeName_t runtime_name(int rank) {
   return {iox::cxx::TruncateToCapacity, "weft-bench-" + std::to_string(rank)};
 }
 
-/// Returns the topic on which a rank sends.
+/// Returns the topic under which a rank sends.
 iox::capro::ServiceDescription topic(int rank) {
   return {"weft", "bench", {iox::cxx::TruncateToCapacity, std::to_string(rank)}};
 }

@@ -22,14 +22,15 @@ const std::vector<Op> kCollectives = {Op::barrier,    Op::all_reduce, Op::reduce
 const std::vector<Op> kAllOps = {Op::barrier,    Op::all_reduce, Op::reduce_scatter, Op::all_gather,
                                  Op::all_to_all, Op::broadcast,  Op::channel};
 
-/// Environment variables that make malloc use huge pages for large buffers and keep freed memory.
+/// Environment variables with which malloc uses huge pages for large buffers and keeps freed
+/// memory.
 const Process::Environment kKeepMemory = {{"MALLOC_MMAP_THRESHOLD_", "1073741824"},
                                           {"MALLOC_TRIM_THRESHOLD_", "2147483647"},
                                           {"MALLOC_TOP_PAD_", "67108864"},
                                           {"GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"}};
 
-/// The least room, in bytes, that an arena has for a tensor. A channel with small messages has many
-/// slots in this room.
+/// The least room, in bytes, for a tensor in an arena. A channel with small messages fills this
+/// room with many slots.
 constexpr std::size_t kTensorBytesMin = 65536;
 
 /// Returns the path of a program in the folder of this program.
@@ -37,7 +38,7 @@ std::string program(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
-/// Returns the capacity of an arena for a source and a destination, or for a channel's slots.
+/// Returns the size of an arena that holds a source and a destination, or a channel's slots.
 std::size_t arena_capacity(std::size_t bytes_max) {
   const std::size_t bytes = 3 * std::max(bytes_max, kTensorBytesMin) + 8 * kArenaTempOffset;
   return (bytes + kArenaCapacityUnit - 1) / kArenaCapacityUnit * kArenaCapacityUnit;
@@ -106,8 +107,9 @@ Launch gloo(const std::string& way, const std::vector<Op>& ops) {
           .ops = ops};
 }
 
-/// Returns the launches of Gloo. reduce_scatter uses one of Gloo's older algorithms with polled
-/// sockets. With sockets that a thread of Gloo polls, its results of 16 MiB were wrong.
+/// Returns the launches of Gloo. reduce_scatter uses one of Gloo's older algorithms with sockets
+/// that each rank polls. If a thread of Gloo polled the sockets, this algorithm's results of 16 MiB
+/// were wrong.
 std::vector<Launch> gloo_ways(int) {
   return {
       gloo("ring", {Op::barrier, Op::all_reduce, Op::all_gather, Op::all_to_all, Op::broadcast}),

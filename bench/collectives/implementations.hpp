@@ -1,5 +1,6 @@
 #pragma once
-/// Lists the implementations that bench_collectives can measure, and the best way to start each.
+/// Lists the implementations that bench_collectives can measure, and says how to start each in its
+/// best settings.
 
 #include <cstddef>
 #include <span>

@@ -14,8 +14,8 @@ void reduce_fixed(const Reduction& of) {
   for (std::size_t q = 0; q < kDestinations; ++q) {
     destinations[q] = of.destinations[q] + of.destination_begin;
   }
-  // The loop can be vectorized, because a destination either is one of the sources or overlaps none
-  // of them.
+  // The loop can be vectorized, because a destination is either equal to a source or doesn't
+  // overlap any source.
 #pragma GCC ivdep
   for (std::size_t i = 0; i < of.count; ++i) {
     float sum = sources[0][i];

@@ -1,13 +1,13 @@
 #pragma once
-/// Does only the necessary loads and stores of an op, as fast as one core can do them.
+/// Does only the loads and stores that an op needs, as fast as one core can.
 
 #include <cstddef>
 #include <span>
 
 namespace weft::bench {
 
-/// The arguments of a reduction: sums `count` elements of all sources into all destinations. The
-/// elements begin at `source_begin` and `destination_begin`.
+/// A reduction: sums up `count` elements of all sources into all destinations. The elements begin
+/// at `source_begin` and `destination_begin`.
 struct Reduction {
   std::span<float* const> sources;
   std::size_t source_begin = 0;

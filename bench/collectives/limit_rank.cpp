@@ -1,11 +1,11 @@
 /// Runs a rank of the limit of the machine: the loads and stores of an op without any
 /// synchronization, and the exchange of a cache line.
 ///
-/// A barrier, or a loop's op of less than kExchangeBytes, is one exchange: every rank stores to its
-/// own cache line and waits for the stores of all others. With more ranks than cores, an exchange
-/// is one sched_yield() per rank instead. Any other op consists of its loads and stores alone. A
-/// cycle has an exchange before the op and one after it, because other ranks must have written the
-/// data; the baseline has the same two exchanges.
+/// A barrier is one exchange, and so is an op of less than kExchangeBytes in a loop: every rank
+/// stores to its own cache line and waits for the stores of all others. With more ranks than cores,
+/// an exchange is one sched_yield() per rank instead. Any other op consists of its loads and stores
+/// alone. A cycle has an exchange before the op and one after it, because other ranks must have
+/// written the data; the baseline has the same two exchanges.
 ///
 /// A channel consists of slots in the sender's arena and a word in each direction. If all slots are
 /// free, the sender takes the first slot, which is in the cache; otherwise it takes the next slot.
@@ -34,8 +34,8 @@ constexpr std::size_t kSlotsBytes = 65536;  ///< total size of all slots, unless
 
 /// Words that one rank writes, each in its own cache line.
 struct Lines {
-  alignas(128) std::atomic<std::uint32_t> number;    ///< number of announced exchanges
-  alignas(128) std::atomic<std::uint64_t> sent;      ///< messages * kSlotsMax + slot of the last
+  alignas(128) std::atomic<std::uint32_t> number;    ///< number of exchanges that were announced
+  alignas(128) std::atomic<std::uint64_t> sent;      ///< messages * kSlotsMax + the last slot
   alignas(128) std::atomic<std::uint64_t> released;  ///< messages that this rank has released
 };
 
@@ -126,7 +126,7 @@ class LimitRank : public Collectives {
   }
   std::size_t slot_stride() const { return (count_ + kLineFloats - 1) / kLineFloats * kLineFloats; }
 
-  /// Touches this rank's own memory up to `end`, before measuring begins.
+  /// Uses this rank's own memory up to `end` once, before measuring begins.
   void touch(std::size_t end) {
     if (end <= touched_) return;
     memory_.reserve(static_cast<int>(rank_), 0, end);
@@ -227,7 +227,7 @@ class LimitRank : public Collectives {
   std::vector<float*> destinations_;
   std::uint32_t number_ = 0;
   std::uint64_t slots_ = kSlotsMin;
-  std::uint64_t slot_ = 0;  ///< slot of the last message sent
+  std::uint64_t slot_ = 0;  ///< the slot of the message sent last
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;
   std::size_t touched_ = 0;
@@ -236,7 +236,7 @@ class LimitRank : public Collectives {
   Metric metric_ = Metric::loop;
   bool exchanges_ = true;
   std::size_t count_ = 0;
-  std::size_t part_ = 0;  ///< size of a rank's part
+  std::size_t part_ = 0;  ///< the size of a rank's part
 };
 
 }  // namespace

@@ -23,15 +23,15 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/// Returns whether the limit is defined. A broadcast of less than kExchangeBytes has none, because
-/// its root needn't wait for an exchange. A cycle has none if ranks share a core, because the
-/// scheduler then decides how long an exchange takes.
+/// Returns whether the limit is defined for this measurement. It isn't for a broadcast of less than
+/// kExchangeBytes, because its root needn't wait for an exchange; and not for a cycle if ranks
+/// share a core, because the scheduler then decides how long an exchange takes.
 bool has_limit(Op op, std::size_t bytes, Metric metric, int ranks) {
   if (metric == Metric::cycle) return core_each(ranks);
   return op != Op::broadcast || bytes >= kExchangeBytes;
 }
 
-/// Times per call, from the batches measured in one state.
+/// Times per call, of the batches measured in one state.
 struct Samples {
   std::vector<double> calls;
   std::vector<double> marginals;
@@ -43,9 +43,9 @@ struct Samples {
 struct Measurement::Series {
   Team* team = nullptr;
   Request request = {};
-  double barrier_seconds = 0;  ///< for a cycle: time of a barrier alone
+  double barrier_seconds = 0;  ///< for a cycle: the time of a barrier alone
   std::optional<bool> verified = {};
-  std::array<Samples, 2> samples = {};  ///< by state: far, near
+  std::array<Samples, 2> samples = {};  ///< index: the state, 0 for far and 1 for near
   bool failed = false;
 
   Reply run() {
@@ -55,8 +55,8 @@ struct Measurement::Series {
   }
 };
 
-/// Returns whether the cores are near. Uses the fastest of a few probes, because a preempted probe
-/// is useless.
+/// Returns whether the cores are near. Uses the fastest of several probes, because a probe may be
+/// preempted.
 bool Measurement::near() {
   constexpr Request kProbe{.op = Op::probe, .repetitions = 300};
   double best = INFINITY;
@@ -66,7 +66,7 @@ bool Measurement::near() {
   return best <= kNearSeconds;
 }
 
-/// Finds the number of repetitions that fills the time of a batch.
+/// Determines the number of repetitions that fill the time of a batch.
 void Measurement::calibrate(Series& series) {
   Request& request = series.request;
   for (const double share : {0.02, 0.2, 1.0}) {
@@ -137,7 +137,7 @@ std::vector<Row> Measurement::rows_of(const std::vector<Series>& all) const {
     }
     for (const Series& series : all) {
       const std::vector<double>& marginals = series.samples[near].marginals;
-      // If a barrier costs more than the rest of the cycle, noise hides the time of the rest.
+      // If a barrier takes longer than the rest of the cycle, the rest is less than the noise.
       if (marginals.empty() || median(marginals) <= series.barrier_seconds) continue;
       add_row(rows, series, "marginal", near, marginals);
     }
@@ -154,7 +154,7 @@ std::vector<Row> Measurement::rows_of(const std::vector<Series>& all) const {
 
 void Measurement::add_row(std::vector<Row>& rows, const Series& series, std::string metric,
                           bool near, const std::vector<double>& seconds) const {
-  constexpr std::size_t kShareMin = 5;  // rows need 1 / 5 of the rounds; fewer aren't significant
+  constexpr std::size_t kShareMin = 5;  // a row needs 1 / 5 of the rounds to be significant
   const auto rounds = static_cast<std::size_t>(options_.rounds);
   if (seconds.empty() || kShareMin * seconds.size() < rounds) return;
   const auto [min, max] = std::ranges::minmax(seconds);

@@ -1,5 +1,6 @@
 #pragma once
-/// Measures teams in turn, batch by batch, in alternating order. Results are medians over rounds.
+/// Measures teams in turn, one batch at a time, in alternating order. Results are medians over
+/// rounds.
 
 #include <cstddef>
 #include <memory>
@@ -20,8 +21,8 @@ struct Row {
   std::string implementation = {};
   std::string setting = {};  ///< set if an implementation runs in several settings
   /// "loop", "cycle" or "marginal". A marginal is the time of a cycle minus the time of the same
-  /// cycle with only a barrier. There is a marginal if every rank has a core of its own and the
-  /// marginal is longer than the time of a barrier.
+  /// cycle with only a barrier. It is given only if every rank has a core of its own, and if it is
+  /// longer than the time of a barrier.
   std::string metric = {};
   /// "near" if a cache line goes from core to core and back within kNearSeconds, otherwise "far".
   /// Only times of the same state may be compared.
@@ -30,7 +31,7 @@ struct Row {
   double min_us = 0;
   double max_us = 0;
   int batches = 0;
-  std::optional<double> limit_us = {};  ///< the limit's median in the same metric and state
+  std::optional<double> limit_us = {};  ///< the median of the limit in the same metric and state
   std::optional<bool> verified = {};    ///< std::nullopt if the op has no result
 };
 
@@ -42,8 +43,8 @@ struct MeasureOptions {
 
 class Measurement {
  public:
-  /// `probe` is a team of two ranks of the limit. If a team of `teams` fails, the error is printed
-  /// on stderr, and the team is omitted from then on; a failure of weft's team is thrown.
+  /// `probe` is a team of two ranks of the limit. If a team in `teams` fails, prints the error on
+  /// stderr and leaves the team out from then on; a failure of weft's team is thrown.
   Measurement(MeasureOptions options, std::unique_ptr<Team> probe,
               std::vector<std::unique_ptr<Team>> teams)
       : options_(options), probe_(std::move(probe)), teams_(std::move(teams)) {}

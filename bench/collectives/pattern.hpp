@@ -1,6 +1,6 @@
 #pragma once
-/// Makes the values that ranks write before an op, and checks those that they read after it. The
-/// values are small integers, so that a sum of floats is exact in any order.
+/// Makes the values that ranks write before an op, and checks the values that they read after it.
+/// All are small integers, so that a sum of floats is exact in any order.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace weft::bench {
 
-/// Fills a rank's tensor: element i is (i + 5 * rank + seed) % 64.
+/// Fills a rank's tensor: element i becomes (i + 5 * rank + seed) % 64.
 void fill(std::span<float> tensor, int rank, int seed);
 
 /// Reads all elements, and returns the sum of their bits.
 std::uint32_t checksum(std::span<const float> tensor);
 
-/// The expected result of an op for one rank, if all tensors are filled with the same seed.
+/// The result that an op must have for one rank if all tensors are filled with the same seed.
 class Expected {
  public:
   Expected(Op op, int rank, int ranks, std::size_t count, int seed)
       : op_(op), rank_(rank), ranks_(ranks), count_(count), seed_(seed) {}
 
-  /// Returns the checksum of the result's `count` elements.
+  /// Returns the checksum of the expected result's `count` elements.
   std::uint32_t checksum() const;
   bool equals(std::span<const float> result) const;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Allocates tensors in the process's own memory, for implementations that have no better place.
+/// Allocates tensors in the process's own memory, for implementations that have no better memory.
 
 #include <cstddef>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace weft::bench {
 
-/// Buffers for all ops. They grow for a larger op, and all of their memory is then touched.
+/// Buffers for all ops. A larger op lets them grow; then all of their memory is used once.
 class PrivateBuffers {
  public:
   Buffers of(Op op, std::size_t bytes, int ranks) {
@@ -22,7 +22,7 @@ class PrivateBuffers {
   }
 
  private:
-  /// A growing tensor whose memory is aligned to cache lines.
+  /// A tensor that can grow, and whose memory is aligned to cache lines.
   class Tensor {
    public:
     std::span<float> get(std::size_t count) {

@@ -47,7 +47,7 @@ constexpr timeval kReplyTimeout{.tv_sec = 120, .tv_usec = 0};
 
 void catch_signals() {
   struct sigaction action {};
-  action.sa_handler = [](int) {};  // without SA_RESTART, so that system calls return EINTR
+  action.sa_handler = [](int) {};  // no SA_RESTART, so that system calls return EINTR
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Starts the processes of a run, and has the socket to which they connect.
+/// Starts the processes of a run, and provides the socket to which they connect.
 
 #include <sys/types.h>
 
@@ -13,15 +13,15 @@
 
 namespace weft::bench {
 
-/// Makes SIGINT, SIGTERM and SIGHUP end every wait for a rank with an error, so that destructors
-/// remove everything that the run has made.
+/// Makes SIGINT, SIGTERM and SIGHUP end every wait for a rank with an error. Then destructors run
+/// and remove everything that the run has made.
 void catch_signals();
 
 /// Waits until no other run of the bench exists, because two simultaneous runs would disturb each
 /// other.
 class OnlyRun {
  public:
-  /// Throws io, and cancelled after a signal.
+  /// Waits for the end of other runs. Throws io, or cancelled after a signal.
   OnlyRun();
   ~OnlyRun();
   OnlyRun(const OnlyRun&) = delete;
@@ -35,7 +35,7 @@ class OnlyRun {
 class Process {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
-  /// Throws io.
+  /// Starts the command. Throws io.
   Process(const std::vector<std::string>& command, const Environment& environment);
   Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
   Process& operator=(Process&&) = delete;
@@ -55,17 +55,17 @@ class Process {
 /// A folder with the socket to which all ranks connect. The destructor removes it.
 class Meeting {
  public:
-  /// Throws io.
+  /// Makes the folder and the socket. Throws io.
   Meeting();
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
   std::string socket_path() const { return folder_ + "/socket"; }
-  /// Makes a new folder in the folder of the socket.
+  /// Makes a new folder beside the socket.
   std::string make_folder();
-  /// Returns the connection of a rank, or nothing if no rank connects in time. Throws cancelled
-  /// after a signal.
+  /// Returns the connection of a rank, or nothing if no rank connects within `timeout`. Throws
+  /// cancelled after a signal.
   std::optional<Connection> accept(std::chrono::milliseconds timeout);
 
  private:

@@ -42,7 +42,7 @@ double time_repetitions(const Request& request, Body&& repetition) {
   return *middle;
 }
 
-/// Keeps the compiler from removing a computation whose result isn't used.
+/// Prevents the compiler from removing a computation whose result isn't used.
 void keep(std::uint32_t value) { asm volatile("" : : "r"(value) : "memory"); }
 
 std::string variable(const char* name) {
@@ -82,7 +82,7 @@ class Batch {
   }
 
   /// Makes one call with fresh values and verifies its result. The call also brings the memory that
-  /// it touches into the caches.
+  /// it uses into the caches.
   void verify(int seed) {
     fill(buffers_.source, rank_, seed);
     collectives_.barrier();
@@ -95,8 +95,8 @@ class Batch {
   double time(Body&& repetition) {
     collectives_.barrier();
     const double seconds = time_repetitions(request_, repetition);
-    // A reply wakes the bench, which would disturb ranks that aren't finished. The barrier
-    // therefore comes before the reply.
+    // A reply wakes the bench, which would disturb ranks that aren't finished, so the barrier comes
+    // before the reply.
     collectives_.barrier();
     return seconds;
   }

@@ -12,13 +12,13 @@
 
 namespace weft::bench {
 
-/// The tensor that an op reads and the memory for its result; empty if the op has none.
+/// The tensor that an op reads, and the memory for the op's result; empty if the op has none.
 struct Buffers {
   std::span<float> source;
   std::span<float> destination;
 };
 
-/// Sizes of the source and destination of an op, in elements. The larger one has `count` elements.
+/// The sizes of the source and destination of an op, in elements. The larger size is `count`.
 struct Counts {
   std::size_t source = 0;
   std::size_t destination = 0;
@@ -32,8 +32,8 @@ class Collectives {
   virtual ~Collectives() = default;
 
   virtual void barrier() = 0;
-  /// Prepares run() for the op and the metric by which it will be measured. The preparation isn't
-  /// timed.
+  /// Prepares run() for the op and for the metric in which it will be measured. The preparation
+  /// isn't timed.
   virtual Buffers prepare(Op op, std::size_t bytes, Metric metric);
   virtual void run();
 
@@ -47,8 +47,8 @@ class Collectives {
   virtual void release();
 };
 
-/// The rank of a process and the number of ranks, from environment variables, for processes that
-/// MPI doesn't number.
+/// The rank of a process and the number of ranks. They come from environment variables, except for
+/// processes that MPI numbers.
 struct Place {
   int rank = 0;
   int ranks = 1;
@@ -58,15 +58,15 @@ struct Place {
   static Place from_environment();
 };
 
-/// Returns whether each rank has its own core.
+/// Returns whether each rank can have its own core.
 bool core_each(int ranks);
-/// Binds the calling thread to core rank % cores if each rank has its own core.
+/// Binds the calling thread to core rank % cores if each rank can have its own core.
 void pin(int rank, int ranks);
 
 /// Answers the requests of the bench until the bench closes the socket.
 void serve(int rank, int ranks, Collectives& collectives);
 
-/// The body of main(): prints exceptions of `body` to stderr. Returns the exit status.
+/// Runs `body` as the body of main(): prints its exceptions to stderr. Returns the exit status.
 int run_rank(const std::function<void()>& body);
 
 }  // namespace weft::bench

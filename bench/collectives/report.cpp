@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-/// The two rows with which a row of the same metric and state is compared: weft's, and that of the
-/// fastest peer with correct results. A pointer is null if there is no such row.
+/// The two rows to which a row of the same metric and state is compared: weft's row, and the row of
+/// the fastest peer with correct results. A pointer is null if there is no such row.
 struct Rivals {
   const Row* weft = nullptr;
   const Row* best_peer = nullptr;

@@ -1,4 +1,4 @@
-/// Runs a rank of weft: a Communicator per process, with tensors in the arenas.
+/// Runs a rank of weft: each process has a Communicator, with tensors in the arenas.
 
 #include <cstring>
 #include <optional>
@@ -16,7 +16,7 @@ using namespace weft::bench;
 /// The channels between ranks 0 and 1, one in each direction.
 class ChannelPair {
  public:
-  /// `barrier` must synchronize both ranks.
+  /// Opens the channels. `barrier` must synchronize both ranks.
   template <typename Barrier>
   ChannelPair(const Place& place, const JobMemory& memory, WaitPolicy policy, std::size_t bytes,
               Barrier&& barrier)
@@ -117,7 +117,7 @@ class WeftRank : public Collectives {
     return reinterpret_cast<float*>(memory_.arena(place_.rank) + offset);
   }
 
-  /// Touches this rank's own memory up to `end`, before measuring begins.
+  /// Uses this rank's own memory up to `end` once, before measuring begins.
   void touch(std::size_t end) {
     memory_.reserve(place_.rank, 0, end);
     std::memset(memory_.arena(place_.rank) + kArenaTempOffset, 0, end - kArenaTempOffset);

@@ -28,7 +28,7 @@ constexpr int kWarmup = 20;
 
 struct Variant {
   const char* name;
-  const char* value;  ///< value of the environment variable WEFT_CHECK_DATA
+  const char* value;  ///< the value of the environment variable WEFT_CHECK_DATA
 };
 constexpr std::array kVariants{Variant{"never", "0"}, Variant{"by default", ""},
                                Variant{"every run", "all"}};
@@ -52,7 +52,7 @@ struct Net : Module {
   Linear fc1, fc2, fc3;
 };
 
-/// Trains, and reports the mean microseconds of the steps after the warm-up.
+/// Runs the training, and reports the mean microseconds of the steps after the warm-up.
 void train(TrainContext& context, const Config& config) {
   const auto rows = config.at("rows").get<std::int64_t>();
   const auto columns = config.at("columns").get<std::int64_t>();

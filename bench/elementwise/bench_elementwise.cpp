@@ -1,6 +1,7 @@
-/// Measures loops over elementwise ops on one thread. Each program runs compiled and in tiles, in
-/// turn. The programs are an AdamW update, which is compared with its loads and stores alone, gelu
-/// of a biased sum, and functions of elements that fit into the second-level cache.
+/// Measures loops over elementwise ops on one thread. Each program runs in turn with compiled
+/// kernels and in tiles. The programs are an AdamW update, which is also compared with its loads
+/// and stores alone; gelu of a sum with a bias; and functions of elements that fit into the
+/// second-level cache.
 
 #include <array>
 #include <chrono>
@@ -27,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   int rounds = 15;
-  int repeats = 200;  ///< repeats per round for programs that fit into the cache
+  int repeats = 200;  ///< repetitions per round of programs that fit into the cache
   std::int64_t parameters = 100'000'000;
   std::string json_file;
 };
@@ -38,13 +39,13 @@ struct Way {
 };
 
 /// Runs every way once in each round; each round begins with a different way. `ratio` is the time
-/// of the first way divided by that of each way.
+/// of the first way divided by the time of this way.
 std::vector<TableRow> race(const std::vector<Way>& ways, std::int64_t elements, int rounds,
                            int repeats) {
   std::vector<TableRow> rows;
   for (const Way& way : ways) {
     rows.push_back({.name = way.name, .unit = "ns/element"});
-    way.run();  // touches the memory for the first time
+    way.run();  // the first use of the memory isn't measured
   }
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -86,8 +87,8 @@ std::unique_ptr<Planned> planned(const Program& program, std::string_view path, 
   return made;
 }
 
-/// Compares the compiled and the tiled form of a program. If `limit` is given, the way that it
-/// makes from the compiled form is compared too.
+/// Compares the compiled and the tiled form of a program. If `limit` is given, also measures the
+/// way that it makes from the compiled form.
 std::vector<TableRow> compare(const Options& options, const Program& program, std::int64_t elements,
                               int repeats, float low, float high,
                               const std::function<Way(Planned&)>& limit = {}) {
@@ -133,7 +134,7 @@ Program function_of(OpKind kind, std::int64_t count) {
   return program;
 }
 
-/// Makes a program that computes gelu(x + b) by tanh; b is the same for each row.
+/// Makes a program that computes gelu(x + b), by tanh; b is the same for each row.
 Program gelu_with_bias(std::int64_t rows, std::int64_t columns) {
   Program program;
   Builder build(program);

@@ -1,20 +1,21 @@
-/// Measures how long a job over two hosts stands still when it loses one. The hosts are network
-/// namespaces of this machine with a limited line between them. Each host has the whole state, and
-/// each step adds a number over both hosts. Times are from the loss to the end of the next step:
+/// Measures how long a job over two hosts makes no progress when it loses a host. The hosts are
+/// network namespaces of this machine with a limited line between them. Each host has the whole
+/// state, and each step adds a number over both hosts. Times go from the loss to the end of the
+/// next step:
 ///
 ///   killed      host 1's first process is killed, and another one is started at once
 ///   silent      host 1's link goes down, and the spare machine is started when host 0 says so
 ///   rejoined    host 1's link goes down, and up again when host 0 says that the host is lost; the
-///               time is from there on, and no state is sent
+///               time begins there, and no state is sent
 ///
-/// `transfer` is the rate at which the state reaches the host that replaces another one, as a
-/// share of the line.
+/// `transfer` is the rate at which the state reaches the replacing host, as a share of the line's
+/// rate.
 ///
 ///   bench_host_losses [ROUNDS [MIB [MBIT]]]      default 3 256 1000
 ///
-/// Needs root, ip and tc (iproute2); says why it is skipped otherwise, and exits with 77. Expected
-/// besides the time for the state: killed at most 1 s, silent at most 6 s, rejoined at most 2 s,
-/// and a transfer of at least 80 %.
+/// Needs root, ip and tc (iproute2); otherwise it says why it is skipped, and exits with 77.
+/// Expected, without the time for the state: killed at most 1 s, silent at most 6 s, rejoined at
+/// most 2 s, and a transfer of at least 80 %.
 
 #include <unistd.h>
 
@@ -61,7 +62,7 @@ void train(TrainContext& ctx) {
   }
 }
 
-/// The program of a host.
+/// Runs the program of a host.
 int run_host() {
   const RunConfig run{.name = "losses", .failure = {.max_failures = 5, .host_timeout_s = 5}};
   const Result result = Trainer{train, {.scaling = {.num_workers = kHosts}, .run = run}}.fit();
@@ -83,7 +84,7 @@ class Job {
     await("] step 20");
   }
   ~Job() {
-    ::kill(slots_.host(0).pid(), SIGKILL);  // which ends all processes of the machine
+    ::kill(slots_.host(0).pid(), SIGKILL);  // ends all processes of the machine
     slots_.host(0).wait();
   }
   Job(const Job&) = delete;
@@ -97,7 +98,8 @@ class Job {
       fail(Errc::io, "host 0 never said '{}': {}", text, slots_.host(0).output());
     }
   }
-  /// Returns how long the state took to arrive, with the next step, if it is sent; in seconds.
+  /// Waits for the job's next step. If `sends_state`, returns the seconds from the start of the
+  /// state's transfer to the end of that step; otherwise returns 0.
   double await_next_step(bool sends_state) {
     await(sends_state ? "gets the state of step" : "the job continues at step");
     const Clock::time_point begin = Clock::now();

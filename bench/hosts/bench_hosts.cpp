@@ -1,13 +1,14 @@
-/// Measures all_reduce (f32) between two hosts beside a plain TCP socket, UCX alone, Gloo and Open
-/// MPI, and with several chips per host beside chips that are hosts of their own. The hosts are
-/// network namespaces of this machine with a line between them whose rate is limited. Prints the
-/// median, minimum and maximum of interleaved rounds, the ratio to the plain socket or, with
-/// several chips, to hosts that share no memory; and the bytes that host 0 sends per call, as a
-/// multiple of the least, 2 (h - 1) / h times the value (h = 2 hosts).
+/// Measures all_reduce (f32) between two hosts in comparison with a plain TCP socket, UCX alone,
+/// Gloo and Open MPI. With several chips per host, the comparison is with chips that are hosts of
+/// their own. The hosts are network namespaces of this machine with a line between them whose rate
+/// is limited. Prints the median, minimum and maximum of interleaved rounds; the ratio to the plain
+/// socket or, with several chips, to chips that share no memory; and the bytes that host 0 sends
+/// per call, as a multiple of the least possible number, 2 (h - 1) / h times the value's bytes (h =
+/// 2 hosts).
 ///
-/// Needs root, ip and tc (iproute2); says why it is skipped otherwise, and exits with 77. Expected
-/// at 1 Gbit/s: from 1 MiB on at most 1.1 times the plain socket, 1 KiB at most 1.5 times, at most
-/// 1.02 times the least bytes, and with 4 chips at most 1 / 3.8 of the time of eight hosts.
+/// Needs root, ip and tc (iproute2); otherwise it says why it is skipped, and exits with 77.
+/// Expected at 1 Gbit/s: from 1 MiB on at most 1.1 times the plain socket, 1 KiB at most 1.5 times,
+/// at most 1.02 times the least bytes, and with 4 chips at most 1 / 3.8 of the time of eight hosts.
 
 #include <unistd.h>
 
@@ -88,7 +89,7 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-/// The words before the command of the rank on this machine.
+/// Returns the words to put before the command of a rank on this machine.
 Words on(const testing::NetMachines& machines, int machine) {
   return machines.prefix(machine) +
          Words{"/usr/bin/env", fmt::format("{}={}", kAddressVariable, machines.address(machine))};
@@ -111,7 +112,8 @@ Launch gloo(const testing::NetMachines& machines) {
           .ops = {Op::all_reduce}};
 }
 
-/// Open MPI runs on machine 0, and starts its daemon on machine 1 by a script instead of ssh.
+/// Returns the launch of Open MPI. It runs on machine 0, and starts its daemon on machine 1 by a
+/// script instead of ssh.
 Launch open_mpi(const testing::NetMachines& machines, const std::string& agent,
                 const std::string& name, const Words& settings) {
   std::string prefix;
@@ -132,8 +134,8 @@ Launch open_mpi(const testing::NetMachines& machines, const std::string& agent,
           .ops = {Op::all_reduce}};
 }
 
-/// The launches of weft's ways come first. The ratio of a row is to the team of its group with the
-/// name `base`.
+/// Teams that are compared. The launches of weft come first. The ratio of a row is to the team of
+/// its group whose name is `base`.
 struct Group {
   std::string title;
   std::string base;
@@ -183,7 +185,7 @@ std::uint64_t bytes_sent(const testing::NetMachines& machines) {
   return std::strtoull(cat.output().c_str(), nullptr, 10);
 }
 
-/// Returns the bytes that host 0 sends per call, as a multiple of the least.
+/// Returns the bytes that host 0 sends per call, as a multiple of the least possible number.
 double bytes_ratio(const testing::NetMachines& machines, Team& team, Request request) {
   const std::uint64_t before = bytes_sent(machines);
   team.run(request);
@@ -196,7 +198,7 @@ double bytes_ratio(const testing::NetMachines& machines, Team& team, Request req
   return (more - sent) / calls / (2.0 * (kHosts - 1) / kHosts * static_cast<double>(request.bytes));
 }
 
-/// Measures the teams of a group by turns. Returns whether all results were right.
+/// Measures the teams of a group in turn. Returns whether all results were right.
 bool measure(const Options& options, const testing::NetMachines& machines, const Group& group,
              Meeting& meeting, nlohmann::json& report) {
   std::vector<std::unique_ptr<Team>> teams;

@@ -1,19 +1,20 @@
 /// Measures how much of the network's time collectives between hosts hide behind computation. Two
 /// processes are hosts of one chip each, in network namespaces with a limited line between them.
-/// Both run a plan like a backward pass: eight times a gradient of 1 MiB and the product that leads
-/// to the next one; the eight sums are updates at the end. The same plan runs in three ways:
+/// Both run a plan like a backward pass: eight times a gradient of 1 MiB, its sum over the hosts,
+/// and the product that leads to the next gradient; at the end the sums update parameters. The same
+/// plan runs in three ways:
 ///
 ///   compute   the sums are left out
-///   waiting   each sum is awaited at its start
+///   waiting   the chips wait for each sum at its start
 ///   overlap   the sums go on while the chips compute
 ///
-/// Prints the median of interleaved rounds of each, and the share of the network that is hidden:
-/// 1 - (overlap - compute) / (waiting - compute).
+/// Prints the median of interleaved rounds for each way, and the share of the network's time that
+/// is hidden: 1 - (overlap - compute) / (waiting - compute).
 ///
 ///   bench_overlap [ROUNDS [MBIT]]      default 5 500
 ///
-/// Needs root, ip and tc (iproute2); says why it is skipped otherwise, and exits with 77. Expected
-/// on two quiet cores: at least 70 %.
+/// Needs root, ip and tc (iproute2); otherwise it says why it is skipped, and exits with 77.
+/// Expected on two quiet cores: at least 70 %.
 
 #include <algorithm>
 #include <chrono>
@@ -56,7 +57,7 @@ enum class Way { compute, waiting, overlap };
 constexpr Way kWays[] = {Way::compute, Way::waiting, Way::overlap};
 constexpr std::string_view kNames[] = {"compute", "waiting", "overlap"};
 
-/// A network that carries out nothing.
+/// A network whose collectives do nothing and take no time.
 class NoNetwork final : public CollectiveTier {
  public:
   std::unique_ptr<const TierCall> prepare(const CollectiveCall& /*call*/) override {
@@ -127,7 +128,7 @@ class Host {
     for (const TensorType& type : plan.output_types) buffers_.outputs.push_back(buffer(type));
     plan_ = executor_->load(plan);
   }
-  /// Returns the seconds of a run.
+  /// Runs the plan, and returns the seconds that it takes.
   double run() {
     const Clock::time_point begin = Clock::now();
     executor_->run(plan_, ++step_, buffers_);
@@ -154,14 +155,14 @@ void run_side(int side, const std::string& folder, int rounds) {
   const Plan plan = backward_pass(mesh);
   verify(plan, mesh);
   if (flights(plan.steps).size() != kLayers) fail(Errc::corrupt, "the plan lacks waits");
-  std::vector<std::unique_ptr<Host>> hosts;  // which executors refer to
+  std::vector<std::unique_ptr<Host>> hosts;  // on the heap, because executors refer to them
   for (const Way way : kWays) {
     hosts.push_back(std::make_unique<Host>(plan, mesh, side, *wires, way));
   }
   std::vector<double> seconds[std::size(kWays)];
   for (int round = -1; round < rounds; ++round) {
     for (std::size_t way = 0; way < std::size(kWays); ++way) {
-      hosts[static_cast<std::size_t>(Way::waiting)]->run();  // its sums bring the sides together
+      hosts[static_cast<std::size_t>(Way::waiting)]->run();  // its sums synchronize both sides
       for (int i = 0; i < kRunsPerRound; ++i) {
         const double of_run = hosts[way]->run();
         if (round >= 0) seconds[way].push_back(of_run);

@@ -1,6 +1,6 @@
 /// Runs a rank of bench_hosts: a host with one or more chips, which adds f32 values with the chips
-/// of the other host. The arguments are the way, the number of chips, and the bytes of the largest
-/// value:
+/// of the other host. The arguments are the way to add, the number of chips, and the bytes of the
+/// largest value. The ways are:
 ///
 ///   socket       halves are exchanged over a plain TCP socket (one chip)
 ///   ucx-alone    halves are exchanged over wires of UCX, without weft's tier (one chip)
@@ -86,7 +86,7 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  /// Sends and receives at once, asleep while there is nothing to do.
+  /// Sends and receives at the same time. Sleeps while it can do neither.
   void exchange(std::span<const std::byte> out, std::span<std::byte> in) const {
     while (!out.empty() || !in.empty()) {
       bool has_moved = false;
@@ -108,7 +108,7 @@ class Socket {
   int fd_;
 };
 
-/// Adds the values of two hosts by exchanging halves, in memory of its own.
+/// Adds the values of two hosts by an exchange of halves, in memory of its own.
 class Halves : public Collectives {
  public:
   explicit Halves(int host) : host_(host) {}
@@ -174,7 +174,7 @@ class UcxRank final : public Halves {
   std::unique_ptr<Wires> wires_;
 };
 
-/// A program that adds a value of all chips of the mesh.
+/// Makes a program that adds up a value over all chips of the mesh.
 Plan sum_plan(const Mesh& mesh, std::size_t count) {
   Program program;
   Builder b(program);
@@ -285,7 +285,7 @@ class ChipsRank final : public Collectives {
       buffers_begin_ = memory.buffers_offset();
     }
     for (Chip& chip : chips_) chip.barrier = load(chip, 1);
-    buffers_begin_ += 2 * kPage;  // a barrier may follow before the result is checked
+    buffers_begin_ += 2 * kPage;  // after the barrier's buffers, which must stay intact
   }
 
   Loaded load(Chip& chip, std::size_t count) {
@@ -321,7 +321,7 @@ class ChipsRank final : public Collectives {
   int per_memory_;
   std::vector<std::unique_ptr<JobMemory>> memories_;
   std::vector<Chip> chips_;
-  std::map<std::size_t, std::unique_ptr<Plan>> plans_;  ///< by number of elements
+  std::map<std::size_t, std::unique_ptr<Plan>> plans_;  ///< key: the number of elements
   std::uint64_t buffers_begin_ = 0;
   Loaded Chip::*what_ = nullptr;
   bool is_over_ = false;

@@ -1,5 +1,6 @@
 #pragma once
-/// Notes: how ranks on several hosts find each other in a benchmark. The hosts share a folder.
+/// Notes: files in a shared folder by which the ranks of a benchmark on several hosts find each
+/// other.
 
 #include <memory>
 #include <string>
@@ -10,17 +11,18 @@
 
 namespace weft::bench {
 
-/// The address of this host, from the variable of this name; that of the loopback device without.
+/// The environment variable with the address of this host. Without it, the address is that of the
+/// loopback device.
 inline constexpr char kAddressVariable[] = "WEFT_BENCH_ADDRESS";
 std::string own_address();
 
-/// Texts that ranks tell each other by files in a folder.
+/// Texts that ranks pass to each other as files in a folder.
 class Notes {
  public:
   explicit Notes(std::string folder) : folder_(std::move(folder)) {}
 
   void write(const std::string& name, const std::string& text) const;
-  /// Waits until the note is there. Throws timeout.
+  /// Waits until the note exists, and returns its text. Throws timeout.
   std::string read(const std::string& name) const;
 
  private:

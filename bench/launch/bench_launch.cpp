@@ -28,8 +28,8 @@ namespace {
 using namespace weft;
 using namespace weft::bench;
 
-/// The maximum number of rounds on one job. More rounds would take too long: a job that does
-/// nothing counts as hung after a minute.
+/// The maximum number of rounds with one job. More rounds would take too long, because a job that
+/// does nothing counts as hung after a minute.
 constexpr int kLookRoundsMax = 40;
 
 struct Options {
@@ -51,7 +51,7 @@ std::int64_t now_ns() {
 
 using Pipe = std::unique_ptr<FILE, int (*)(FILE*)>;
 
-/// Returns the output of a shell command. Throws io unless its exit status is 0.
+/// Returns the output of a shell command. Throws io if its exit status isn't 0.
 std::string output_of(const std::string& command) {
   Pipe pipe(::popen(command.c_str(), "r"), ::pclose);
   if (!pipe) fail(Errc::io, "can't start {}", command);
@@ -114,7 +114,7 @@ std::vector<TableRow> measure(const Options& options) {
   for (int round = 0; round <= options.rounds; ++round) {
     for (const Launcher& launcher : all) {
       const double ms = ms_to_enter(launcher.command, options.processes);
-      // The first round doesn't count, because it brings files into the page cache.
+      // The first round isn't counted, because it reads files into the page cache.
       if (round > 0) row_of(rows, launcher.name, "ms").samples.push_back(ms);
     }
   }
@@ -123,7 +123,7 @@ std::vector<TableRow> measure(const Options& options) {
   return rows;
 }
 
-/// Measures weft inspect's commands on a job that runs until its stdin ends.
+/// Measures the commands of weft inspect on a job that runs until its stdin ends.
 std::vector<TableRow> measure_looks(const Options& options) {
   constexpr int kTriesMax = 1000;
   const std::string name = fmt::format("bench-launch-{}", ::getpid());

@@ -1,5 +1,5 @@
-/// A job that reports when each of its loops is entered. With an argument, which is the job's name,
-/// worker 0 then reads stdin to its end.
+/// A job that reports when each of its loops is entered. An argument is the job's name; then worker
+/// 0 also reads stdin to its end.
 
 #include <cstdint>
 #include <cstdio>

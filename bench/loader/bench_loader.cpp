@@ -1,5 +1,5 @@
 /// Measures DeviceLoader: how long chips wait for it, how well slow data and computation overlap,
-/// how many pictures a core decodes, and how fast files of each format are read.
+/// how many pictures a core decodes per second, and how fast files of each format are read.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

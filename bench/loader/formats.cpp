@@ -34,7 +34,7 @@ DatasetPtr open_idx(const std::string&) {
               idx_file(FASHION_MNIST_DIR "/train-labels-idx1-ubyte", {.name = "y"})});
 }
 
-/// Opens each format, by the name that the Python script uses.
+/// The function that opens each format. The keys are the names that the Python script uses.
 const std::map<std::string, Open> kFormats{
     {"idx", open_idx},
     {"npy", [](const std::string& folder) { return npy_file(folder + "/rows.npy"); }},
@@ -67,7 +67,7 @@ const std::map<std::string, Open> kFormats{
 struct Epoch {
   double items = 0;
   double wall_s = 0;
-  double sum = 0;  ///< sum of the first field, if it was requested
+  double sum = 0;  ///< the sum of the first field, if it was requested
 };
 enum class Asked : std::uint8_t { time, sum };
 
@@ -94,7 +94,7 @@ Epoch epoch_of_torch(PythonChild& torch, const std::string& format, int workers,
 }
 
 void compare(const std::string& format, const Epoch& weft, const Epoch& torch) {
-  // The sums may differ a little, because the picture decoders may differ in the last bits.
+  // The sums may differ a little, because picture decoders may differ in the last bits.
   constexpr double kTolerance = 2e-3;
   if (weft.items == torch.items &&
       std::abs(weft.sum - torch.sum) <= kTolerance * std::abs(torch.sum)) {

@@ -31,7 +31,7 @@ constexpr unsigned kWidth = 500;
 constexpr unsigned kHeight = 375;
 constexpr int kClasses = 10;
 
-/// Returns a JPEG of waves and noise. It has about 100 KB, like photographs of this size.
+/// Returns a JPEG of waves and noise. It has about 100 KB, like a photograph of the same size.
 std::vector<unsigned char> draw_picture(unsigned seed) {
   std::minstd_rand random(seed + 1);
   std::vector<unsigned char> pixels;
@@ -187,7 +187,7 @@ std::vector<TableRow> measure_pictures(const PicturesOptions& options) {
   } else {
     fmt::print(stderr, "left out: torch: install Debian's python3-torch and python3-torchvision\n");
   }
-  (void)pass_of_decoder(folder.path());  // brings the files into the page cache
+  (void)pass_of_decoder(folder.path());  // reads the files into the page cache
   std::vector<TableRow> rows;
   for (int round = 0; round < options.rounds; ++round) {
     add(rows, "weft", pass_of_weft(folder.path(), options));

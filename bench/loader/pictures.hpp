@@ -1,6 +1,6 @@
 #pragma once
-/// Measures reading a folder of JPEGs as batches for training, in images/s of one core, and
-/// compares with torch's DataLoader.
+/// Measures how fast a folder of JPEGs is read as batches for training, in images/s of one core, in
+/// comparison with torch's DataLoader.
 
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace weft::bench {
 
 struct PicturesOptions {
   int rounds = 10;
-  int pictures = 500;  ///< number of 500x375 pictures, the size of ImageNet's
+  int pictures = 500;  ///< the number of pictures of 500x375, the size of ImageNet's
   int batch = 50;
 };
 

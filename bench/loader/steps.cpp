@@ -20,11 +20,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// An item has 12 KiB, as a picture of 3x32x32.
+/// An item has 12 KiB, like a picture of 3x32x32 floats.
 constexpr std::int64_t kParts = 6;
 constexpr std::int64_t kWidth = 512;
 constexpr std::int64_t kElements = kParts * kWidth;
-constexpr int kWarmup = 10;  // steps that use up the batches that were loaded ahead
+constexpr int kWarmup = 10;  // enough steps to use up the batches that were loaded ahead
 
 /// Returns a dataset that repeats the same images, so that an epoch is long enough.
 DatasetPtr images_in_memory(std::int64_t num_items) {
@@ -37,8 +37,8 @@ DatasetPtr images_in_memory(std::int64_t num_items) {
   return concat(std::vector<DatasetPtr>(static_cast<std::size_t>(num_items / kImages + 1), images));
 }
 
-/// Simulates batches from a distant source: reading the first item of a batch takes the time of the
-/// whole batch.
+/// Simulates data from a slow source: reading the first item of a batch takes the time of the whole
+/// batch.
 class SlowImages : public Dataset {
  public:
   SlowImages(std::int64_t size, std::int64_t batch, double batch_ms)
@@ -58,8 +58,8 @@ class SlowImages : public Dataset {
   const std::vector<Field> fields_{{"x", {DType::f32, {kParts, kWidth}}}};
 };
 
-/// A network of `depth` layers, which takes the mean of an item's parts. The loop computes no
-/// gradients, only the network's outputs, because the loader is what is measured.
+/// A network of `depth` layers, which takes the mean of an item's parts. No gradients are computed,
+/// only the network's outputs, because the loader is measured.
 struct Net : Module {
   explicit Net(int depth) {
     for (int i = 0; i < depth; ++i) {
@@ -76,7 +76,7 @@ struct Net : Module {
   std::vector<std::unique_ptr<Linear>> layers;
 };
 
-/// Returns a batch size that gives each chip equally many rows.
+/// Returns a batch size that gives each chip the same number of rows.
 std::int64_t batch_size(const StepsOptions& options, int chips) {
   return std::max(options.batch / chips, 1) * chips;
 }
@@ -120,8 +120,8 @@ std::int64_t items_of(const StepsOptions& options, int chips) {
   return batch_size(options, chips) * (kWarmup + options.steps + 1);
 }
 
-/// Returns the depth of a network whose step takes about `ms` on data in memory. Uses the shortest
-/// of a few probes, because other load on the machine only adds to the time.
+/// Returns the depth of a network whose step takes about `ms` milliseconds on data in memory. Uses
+/// the shortest of several probes, because other load on the machine only adds to the time.
 int depth_for(const StepsOptions& options, double ms, int chips) {
   constexpr int kShallow = 2;
   constexpr int kDeep = 10;

@@ -38,7 +38,7 @@ struct Setting {
   FailureConfig failure;
 };
 
-/// Returns all settings of weft that are measured. A restart waits for backoff_s only if the same
+/// Returns all settings with which weft is measured. A restart waits for backoff_s only if the same
 /// worker was lost twice without a step in between.
 std::vector<Setting> settings() {
   return {{"backoff_s = 0.1 (default)", {.max_failures = -1}},
@@ -104,7 +104,7 @@ void print_row(const json& row) {
   std::fflush(stdout);
 }
 
-/// Measures weft. A worker is a copy of this process, and ends in its fit() call.
+/// Measures weft. A worker is a copy of this process, which ends in its fit() call.
 std::vector<json> measure_weft(const Options& options, const std::string& folder) {
   std::vector<json> rows;
   std::vector<std::shared_ptr<LossMaker>> makers;
@@ -185,7 +185,7 @@ Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::string folder =
       std::filesystem::temp_directory_path() / fmt::format("weft-bench-recovery-{}", ::getpid());
-  ::setenv("WEFT_LOG", "error", 0);  // each loss logs a warning, which is expected
+  ::setenv("WEFT_LOG", "error", 0);  // each loss logs a warning, which isn't shown
   const int code =
       bench_main(argc, argv, parse, [&](const Options& options, const std::string& command) {
         std::vector<json> rows = measure_weft(options, folder);

@@ -1,5 +1,5 @@
 /// Measures how much supervision slows down a job that loses no worker. Trainings that differ in
-/// one setting run in turn, and each is compared to the plain training of its round.
+/// one setting run in turn. Each is compared to the plain training of the same round.
 
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ struct Options {
   std::vector<std::string> layouts = {"4x4", "0x4", "0x1"};
   int rounds = 40;
   int steps = 200;
-  int warmup = 40;  ///< steps at the beginning that don't count
+  int warmup = 40;  ///< steps at the beginning that aren't counted
   std::string json_file = {};
 };
 
@@ -41,14 +41,14 @@ struct Variant {
   std::string program;
   std::vector<std::string> words = {};
   Process::Environment environment = {};
-  std::vector<double> step_us = {};  ///< median of each round
+  std::vector<double> step_us = {};  ///< the median of each round
 };
 
 std::vector<Variant> variants(int workers) {
   const std::string program =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename("bench_training");
   std::vector<Variant> all{{"plain", program}};
-  // The difference between this variant and "plain" shows how large differences due to chance are.
+  // The difference between this variant and "plain" shows how large the noise is.
   all.push_back({"plain, again", program});
   if (workers > 0) {
     all.push_back({"max_failures = 3", program, {"--max-failures", "3"}});
@@ -85,8 +85,7 @@ double run(const Variant& variant, const Options& options, int workers, int chip
   return median({step_us.begin() + options.warmup, step_us.end()});
 }
 
-/// Returns two of the samples. With a probability of 95 %, the median of many more samples would be
-/// between them.
+/// Returns two of the samples. With a probability of 95 %, the true median is between them.
 json median_within(std::vector<double> samples) {
   std::ranges::sort(samples);
   const auto count = static_cast<double>(samples.size());

@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// The interval at which the job's memory is read. A watcher that spins would take a core from the
+/// The interval at which the job's memory is read. A reader that spins would take a core from the
 /// job.
 constexpr auto kLook = 50us;
 constexpr auto kPatience = 60s;
@@ -65,7 +65,7 @@ class Watcher {
     loss.started_ms = passed([&] { return board_.read(1 + loss.victim).pid != victim.pid; },
                              "start a worker again");
     loss.resumed_ms = passed(is_over, "begin again");
-    // A step that began at `resumed` may already be running, but no step is so short that it has
+    // A step that began at `resumed` may already be running, but even the shortest step can't have
     // ended.
     const std::uint64_t resumed = common_step(memory_);
     loss.steps_again = std::max(taken, resumed) - resumed;

@@ -11,17 +11,17 @@
 
 namespace weft::bench {
 
-/// A kill, and the milliseconds from the kill until each of these events was observed.
+/// A kill, and the milliseconds from the kill to each of these events.
 struct Loss {
   int victim = -1;
   double noticed_ms = 0;          ///< the other workers were told to leave their loops
-  double started_ms = 0;          ///< the victim's successor had mapped the job's memory
-  double resumed_ms = 0;          ///< all workers were there and had entered their loops again
+  double started_ms = 0;          ///< the worker's new process had mapped the job's memory
+  double resumed_ms = 0;          ///< all workers had entered their loops again
   double stepped_ms = 0;          ///< every chip had completed a step
-  std::uint64_t steps_again = 0;  ///< steps that had begun before the kill and were repeated
+  std::uint64_t steps_again = 0;  ///< steps that had begun before the kill and were run again
 };
 
-/// A callback for fit() that kills workers, picked at random, at random times. It kills `at_once`
+/// Kills workers, as a callback for fit(). Picks workers and times at random, and kills `at_once`
 /// workers together.
 class LossMaker : public Callback {
  public:
@@ -33,8 +33,8 @@ class LossMaker : public Callback {
   void on_start(const JobInfo& job) override;
   void on_end(const Result& result) override;
 
-  /// Valid after fit() has returned. If fewer workers were killed than requested, why() has the
-  /// reason.
+  /// These are valid after fit() has returned. If fewer workers were killed than requested, why()
+  /// is the reason.
   const std::vector<Loss>& losses() const { return losses_; }
   const std::string& why() const { return why_; }
 

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// Debian's torch requires Debian's Python.
+/// Debian's torch works only with Debian's Python.
 constexpr const char* kPython = "/usr/bin/python3";
 constexpr auto kPatience = 120s;
 constexpr int kStepsMin = 15;
@@ -32,8 +32,8 @@ std::vector<std::string> command(const TorchJob& job) {
   words.insert(words.end(), {"--nnodes=1", "--standalone", "--log_dir=" + job.folder});
   words.push_back(fmt::format("--nproc_per_node={}", job.ranks));
   words.push_back(fmt::format("--max_restarts={}", job.kills + 1));
-  // These words replace torchrun's default of 0, with which Debian's torchrun fails under Python
-  // 3.11. A mapping for a rank that doesn't exist has the same effect as 0.
+  // Replaces torchrun's default of 0, with which Debian's torchrun fails under Python 3.11. A value
+  // for a rank that doesn't exist has the same effect as 0.
   words.insert(words.end(), {"--redirects=9:1", "--tee=9:1"});
   if (!job.interval.empty()) words.push_back("--monitor_interval=" + job.interval);
   const int steps = (job.kills + 1) * (kStepsMax + job.save_every + 10);
@@ -49,9 +49,9 @@ class Log {
 
   struct Attempt {
     std::map<int, pid_t> pids;    ///< process ids by rank
-    std::uint64_t first = 0;      ///< step at which this attempt begins
-    std::uint64_t last = 0;       ///< last step that rank 0 has completed
-    std::int64_t stepped_ns = 0;  ///< time at which rank 0 completed its first step
+    std::uint64_t first = 0;      ///< the step at which this attempt begins
+    std::uint64_t last = 0;       ///< the last step that rank 0 has completed
+    std::int64_t stepped_ns = 0;  ///< the time at which rank 0 completed its first step
   };
   const Attempt& attempt(int restarts) {
     read();
@@ -84,7 +84,7 @@ class Log {
 
   std::string path_;
   std::size_t read_ = 0;
-  std::map<int, Attempt> attempts_;  // by the number of earlier restarts
+  std::map<int, Attempt> attempts_;  // key: the number of earlier restarts
   int last_ = 0;
 };
 

@@ -10,14 +10,14 @@ namespace weft::bench {
 struct TorchJob {
   int ranks = 4;
   int kills = 10;
-  int save_every = 10;        ///< steps between two checkpoints
+  int save_every = 10;        ///< the number of steps between two checkpoints
   std::string interval = {};  ///< torchrun's --monitor_interval; "": its default
   std::string folder = {};    ///< an empty folder for the job's files
   std::uint64_t seed = 0;
 };
 
 struct TorchLoss {
-  double stepped_ms = 0;  ///< time from the kill to the end of the next step
+  double stepped_ms = 0;  ///< the time from the kill to the end of the next step
   std::uint64_t steps_lost = 0;
 };
 

@@ -63,7 +63,7 @@ void loop(TrainContext& ctx, const Config& config) {
 }  // namespace
 
 Result train(const Training& training, std::vector<std::shared_ptr<Callback>> callbacks) {
-  // By default, a mesh of one process would get a single axis.
+  // By default, the mesh of one process would have a single axis.
   const bool one = training.workers < 2;
   const std::int64_t model = one && training.chips % 2 == 0 ? 2 : 1;
   SpmdConfig spmd;

@@ -19,8 +19,8 @@ struct Training {
   std::string storage_path = {};
 };
 
-/// Trains. The last report has "step_us": the microseconds of worker 0's steps since it last
-/// entered its loop. A step is measured from making its data to the end of its report.
+/// Runs the training. The last report has "step_us": the microseconds of worker 0's steps since the
+/// worker last entered its loop. A step is measured from making its data to the end of its report.
 Result train(const Training& training, std::vector<std::shared_ptr<Callback>> callbacks = {});
 
 }  // namespace weft::bench

@@ -1,5 +1,5 @@
-/// Measures an LSTM over long sequences. weft's loop on one chip and torch's nn.LSTM on one thread
-/// run in turn.
+/// Measures an LSTM over long sequences. weft's loop, on one chip, and torch's nn.LSTM, on one
+/// thread, run in turn.
 
 #include <chrono>
 #include <cstdlib>
@@ -28,7 +28,7 @@ struct Options {
   std::int64_t input = 256;
   std::int64_t hidden = 256;
   int rounds = 9;
-  int steps = 3;  ///< steps per round, for each row of the table
+  int steps = 3;  ///< the number of steps per round, for each row of the table
   std::string json_file;
 };
 
@@ -90,7 +90,7 @@ std::vector<TableRow> measure(const Options& options, std::string& blas) {
     weft::sync();
     for (int round = 0; round <= options.rounds; ++round) {
       const auto add = [&](std::size_t row, const std::vector<double>& times) {
-        if (round > 0) append(rows[row], times);  // the first round compiles
+        if (round > 0) append(rows[row], times);  // the first round compiles, so it isn't counted
       };
       const auto ask = [&](const char* what) {
         return torch->ask(fmt::format("{} {}", what, options.steps))

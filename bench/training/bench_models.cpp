@@ -27,17 +27,17 @@ using namespace weft;
 using namespace weft::bench;
 using Clock = std::chrono::steady_clock;
 
-/// The options of one training job, and of its comparison with torch.
+/// The options of one training, and of its comparison with torch.
 struct Job {
   std::string model = "mlp";
   std::string dtype = "f32";
   int workers = 1;
   int chips = 1;  ///< per worker; torch gets the same number of threads
   int rounds = 7;
-  int steps = 5;  ///< steps per round, for each of weft and torch
+  int steps = 5;  ///< the number of steps per round, for both weft and torch
   bool tiny = false;
   bool torch = true;
-  bool keep = false;  ///< keeps the run folder afterwards
+  bool keep = false;  ///< if true, keeps the run folder afterwards
   std::string state = "unmarked";
   std::string folder{};
 };
@@ -67,7 +67,7 @@ void write_batches(const Job& job, const std::vector<HostBatch>& batches) {
                         {"ids", batches[0].numbers.empty()}};
 }
 
-/// The training of a job by weft.
+/// The training of a Job by weft.
 class Training {
  public:
   Training(const Job& job, const Mesh& mesh)
@@ -141,7 +141,7 @@ void run_job(TrainContext& ctx, const Job& job) {
   };
   for (int round = 0; round <= job.rounds; ++round) {
     const std::vector<double> round_times = training.run(job.steps, losses);
-    if (round > 0) append(times, round_times);  // the first round compiles
+    if (round > 0) append(times, round_times);  // the first round compiles, so it isn't counted
     if (!asks) continue;
     const nlohmann::json answer = torch->ask(fmt::format("train {}", job.steps));
     if (round > 0) append(torch_times, answer.at("ms"));
@@ -168,7 +168,7 @@ void expect_equal_losses(const Job& job, const std::vector<double>& losses,
   }
 }
 
-/// Measures a job. Sets `blas` to the name of the library that multiplies torch's f32 matrices.
+/// Measures a Job. Sets `blas` to the name of the library that multiplies torch's f32 matrices.
 std::vector<TableRow> measure(Job job, std::string& blas) {
   job.folder = std::filesystem::temp_directory_path() / fmt::format("weft-bench-{}", ::getpid());
   std::filesystem::remove_all(job.folder);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kClasses = 10;
 
-/// Random words, determined by a number.
+/// Random words that are determined by a number.
 class Words {
  public:
   explicit Words(std::uint64_t number) : word_(number + 1) {}
