@@ -32,8 +32,8 @@ class AppProcess {
   bool output_blocked() const;
   /// Closes this end of the program's stdout.
   void close_output();
-  /// Waits for the program's end; output() has its whole output then. Returns the exit code, or 128
-  /// + the signal that killed it.
+  /// Waits for the program's end, after which output() has everything that the program wrote.
+  /// Returns the exit code, or 128 + the signal that killed it.
   int wait();
   const std::string& output() const { return output_; }
   /// Returns the JSON that the program wrote to {json}; null if it wrote nothing.

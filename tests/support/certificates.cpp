@@ -37,7 +37,7 @@ EVP_PKEY* make_key(int rsa_bits) {
   return rsa_bits == 0 ? EVP_EC_gen("P-256") : EVP_RSA_gen(static_cast<unsigned>(rsa_bits));
 }
 
-/// Returns a certificate without a signature; the caller keeps the key.
+/// Returns a certificate without a signature; the caller still owns `key`.
 X509* make_certificate(const std::string& name, EVP_PKEY* key, const X509_NAME* issuer,
                        const IssueOptions& options) {
   static long serial = 0;

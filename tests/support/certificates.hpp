@@ -11,7 +11,7 @@
 namespace weft::testing {
 
 struct IssueOptions {
-  long from_days = -1;  ///< days from now until it is valid
+  long from_days = -1;  ///< days from now until the certificate becomes valid
   long to_days = 1;
   std::string usage{};  ///< extendedKeyUsage; "" allows any
   bool encrypted = false;

@@ -41,8 +41,8 @@ struct SaveOptions {
   int workers = 1;  ///< a divisor of the mesh's size
   int threads = 2;
   int attempt = 0;
-  /// If true, the manifest is joined from the parts' tables, which save_tree() reads as files of
-  /// the system. If false, the manifest is made without the tables.
+  /// If true, save_tree() joins the manifest from the tables of the parts, so `files` must write to
+  /// the system's files. If false, it makes the manifest without the tables.
   bool has_tables = true;
 };
 /// Writes the tree as shards on a mesh, with one part per worker. Returns the checkpoint's path.
@@ -50,7 +50,8 @@ std::string save_tree(FileSystem& files, const std::string& folder, const Tree& 
                       const Mesh& mesh, const std::vector<Sharding>& shardings,
                       const SaveOptions& options);
 
-/// Reads each chip's shards on a mesh. Returns the names of tensors that differ from the tree's.
+/// Reads each chip's shards on a mesh. Returns the names of tensors that differ from those in
+/// `tree`.
 std::vector<std::string> differing(const std::string& checkpoint, const Tree& tree,
                                    const Mesh& mesh, const std::vector<Sharding>& shardings);
 

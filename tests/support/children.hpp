@@ -20,7 +20,7 @@ inline std::vector<pid_t> children_of(pid_t parent) {
     std::ifstream file(entry.path() / "stat");
     std::string stat;
     std::getline(file, stat);
-    const std::size_t end = stat.rfind(')');  // of the program's name
+    const std::size_t end = stat.rfind(')');  // the end of the program's name
     if (end == std::string::npos || end + 4 > stat.size() || stat[end + 2] == 'Z') continue;
     if (std::strtol(stat.c_str() + end + 4, nullptr, 10) == parent) {
       children.push_back(static_cast<pid_t>(std::stol(name)));

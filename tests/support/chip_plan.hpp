@@ -10,7 +10,7 @@
 
 namespace weft::testing {
 
-/// Returns the plan, which verify() has accepted.
+/// Returns the plan of the program, after verify() has checked it.
 inline Plan chip_plan(const Program& program, const Mesh& mesh, const Target& target = kCpuTarget) {
   std::vector<TensorType> inputs;
   std::vector<TensorType> outputs;

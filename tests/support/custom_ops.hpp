@@ -12,7 +12,7 @@
 
 namespace weft::testing {
 
-/// Calls `body` with a number of the operand's type, which is f32, f64 or i64.
+/// Calls `body` with a zero of the operand's type, which is f32, f64 or i64.
 template <typename Body>
 void with_element(const CustomCall& call, Body body) {
   switch (call.operand_type(0).dtype) {
@@ -53,8 +53,8 @@ inline void square_sum_kernel(const CustomCall& call) {
   });
 }
 
-/// The custom ops of custom_target(), whose operands have `num_dims` dims, at least 1. With 3 dims
-/// the rule of affine is "a b s, s -> a b s".
+/// The custom ops that custom_target() registers, for operands of `num_dims` dims, 1 to 6. With 3
+/// dims the rule of affine is "a b s, s -> a b s".
 enum class CustomKind : std::uint8_t { affine, prefix_sum, square_sum };
 inline CustomTarget custom_target(CustomKind kind, int num_dims) {
   constexpr std::string_view kRows[] = {"", "a ", "a b ", "a b c ", "a b c d ", "a b c d e "};

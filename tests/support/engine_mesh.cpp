@@ -42,8 +42,8 @@ std::vector<std::size_t> shard_indices(const Sharding& sharding, const Mesh& mes
   return indices;
 }
 
-/// Returns the offset of the next buffer, which plans need at a multiple of 64, and moves `end`
-/// behind it.
+/// Returns the offset of the next buffer, and moves `end` behind the buffer to a multiple of 64,
+/// which plans need.
 std::uint64_t take(std::uint64_t& end, const TensorType& type) {
   const std::uint64_t begin = end;
   end += (static_cast<std::uint64_t>(type.bytes()) + 63) / 64 * 64;

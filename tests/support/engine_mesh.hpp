@@ -73,8 +73,8 @@ class EngineMesh {
   JobMemory& memory() { return memories_.front(); }
   Engine& engine(int position) { return *engines_[static_cast<std::size_t>(position)]; }
 
-  /// With `donates`, an output that may overwrite the input that it updates gets that input's
-  /// memory.
+  /// Loads a plan on all chips. With `donates`, an output gets the memory of the input that it
+  /// updates if it may overwrite that input.
   MeshPlan load(const Plan& plan, bool donates = false);
   /// Runs a plan on global inputs, of which each chip gets its shard.
   Outputs run(const MeshPlan& loaded, std::span<const Elements> inputs, Schedule schedule);
@@ -93,8 +93,8 @@ class EngineMesh {
   std::uint64_t step_ = 0;
 };
 
-/// Returns the global outputs. Fails the test if replicas of a shard on several chips differ in a
-/// bit.
+/// Returns the global outputs. Fails the test if two chips' replicas of a shard aren't bitwise
+/// equal.
 std::vector<Elements> join(const Plan& plan, const Mesh& mesh, const EngineMesh::Outputs& outputs);
 
 }  // namespace weft::testing

@@ -1,5 +1,5 @@
 #pragma once
-/// EventQueue: events in virtual time, whose delays a seed gives.
+/// EventQueue: events in virtual time, with random delays that a seed determines.
 
 #include <cstdint>
 #include <functional>

@@ -20,7 +20,8 @@
 
 namespace weft::testing {
 
-/// Returns the process's only T, which its forks share. Its atomics are 0 at first.
+/// Returns the only T of this type that the process and its forks share. Its atomics are 0 at
+/// first.
 template <typename T>
 T& shared_zeros() {
   static T* const memory = [] {
@@ -32,8 +33,8 @@ T& shared_zeros() {
   return *memory;
 }
 
-/// Runs `body` in a fork of this process, which ends with it. The exit status is 0 if `body`
-/// returns. If it throws, the fork prints the exception, and counts `failures` up, which it shares.
+/// Runs `body` in a fork, which is killed when this process ends. The exit status is 0 if `body`
+/// returns. If `body` throws, the fork prints the exception and increments the shared `failures`.
 inline pid_t start_fork(const std::function<void()>& body, std::atomic<std::uint64_t>& failures) {
   const pid_t pid = fork();
   if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");

@@ -10,7 +10,7 @@
 
 namespace weft::testing {
 
-/// Another process may take the port before the caller does, which the range of ports makes rare.
+/// Another process may take the port before the caller does, but that is rare among so many ports.
 inline int free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

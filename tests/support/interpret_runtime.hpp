@@ -103,7 +103,7 @@ class InterpretRuntime : public Runtime {
   void warn(const std::string& text) override { warnings.push_back(text); }
 
   std::vector<Program> programs;   ///< the programs that have run
-  std::vector<std::string> sites;  ///< the lines of the program at which they were run
+  std::vector<std::string> sites;  ///< for each of `programs`, the source line that ran it
   int steps = 0;                   ///< the number of ended steps
   std::vector<std::string> warnings;
 

@@ -7,7 +7,8 @@
 
 namespace weft::testing {
 
-/// Returns the paths. The first is the portable one, whose bits all other paths must give.
+/// Returns the paths. The first is the portable path; the results of all others must have the same
+/// bits.
 inline std::vector<kernels::KernelPath> kernel_paths() {
   using kernels::Vectors;
   std::vector<kernels::KernelPath> all;

@@ -32,7 +32,7 @@ class MemoryLimit {
 
   /// Returns false if the system doesn't allow tests to set a limit.
   bool is_set() const { return set_; }
-  /// Adds a process. Only memory that it gets from now on counts.
+  /// Adds a process. Only memory that the process allocates from now on counts.
   bool add(pid_t pid) const { return write("cgroup.procs", pid); }
 
  private:

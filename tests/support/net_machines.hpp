@@ -22,11 +22,12 @@ class NetMachines {
 
   /// Returns "", or why this system permits no such machines.
   const std::string& why_not() const { return why_not_; }
-  /// Returns the words before a command that runs on this machine, in namespaces of its own.
+  /// Returns the words before a command that runs on `machine`, in namespaces of its own.
   std::vector<std::string> prefix(int machine) const;
   std::string address(int machine) const;
   void set_link(int machine, bool up);
-  /// Limits what the machine sends, in megabits per second. Returns false where the kernel can't.
+  /// Limits what the machine sends, in megabits per second. Returns false if the kernel can't limit
+  /// it.
   bool limit(int machine, int mbit);
 
  private:

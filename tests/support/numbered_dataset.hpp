@@ -12,7 +12,7 @@
 
 namespace weft::testing {
 
-/// The fields are f32, named "x0", "x1", and so on.
+/// A dataset whose fields are f32 tensors named "x0", "x1", and so on.
 class Numbered : public Dataset {
  public:
   /// `items` are the shapes of the fields. Reading an item whose number is in `broken` throws.

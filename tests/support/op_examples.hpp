@@ -16,12 +16,12 @@ struct OpExample {
   std::vector<std::string_view> inputs;
   std::string_view body;
   /// The shardings of the only input and of the result on the mesh (2, 2) of data and model. They
-  /// are set only for ops that occur in programs of single chips alone.
+  /// are set only for ops that occur only in programs of single chips.
   std::string_view cut_input = "";
   std::string_view cut_result = "";
   std::string_view variant = "";  ///< distinguishes examples of one op
 
-  /// Returns whether the op occurs in programs of single chips alone.
+  /// Returns whether the op occurs only in programs of single chips.
   bool is_of_chips() const { return !cut_input.empty(); }
   bool is_of_shard_map() const {
     return kind == OpKind::enter || kind == OpKind::leave || kind == OpKind::vary;

@@ -1,5 +1,5 @@
 #pragma once
-/// Inputs for examples of ops, and how near the results of engines must be.
+/// Inputs for examples of ops, and tolerances for the results of engines.
 
 #include <span>
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace weft::testing {
 
-/// Returns inputs whose values every dtype has. Floating values are from 0.25 to 2.25, so that
-/// every function is defined and smooth. Integers are from 1 to 3, and from 3 to 5 in the first
-/// operand, so that they can be indices and divisors and their differences fit u32.
+/// Returns inputs whose values every dtype can represent. Floating values are from 0.25 to 2.25, so
+/// that every function is defined and smooth. Integers are from 1 to 3, and from 3 to 5 in the
+/// first operand, so that they can be indices and divisors and their differences fit u32.
 std::vector<Elements> inputs_of(std::span<const TensorType> types);
 
 std::vector<TensorType> input_types(const Program& program);

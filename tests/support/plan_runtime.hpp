@@ -18,8 +18,8 @@ class PlanRuntime : public InterpretRuntime {
  public:
   explicit PlanRuntime(const Mesh& mesh) : InterpretRuntime(mesh) {}
 
-  std::vector<std::shared_ptr<const Plan>> plans;  ///< in the order in which they were compiled
-  /// The reasons for each compilation of a line that had been compiled before.
+  std::vector<std::shared_ptr<const Plan>> plans;  ///< all compiled plans, the oldest first
+  /// For each time that a source line was compiled again: the reasons.
   std::vector<std::string> recompiles;
 
  protected:

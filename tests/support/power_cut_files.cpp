@@ -112,7 +112,7 @@ void PowerCutFiles::survive(Random& random, const std::string& to) const {
   for (const Change& change : changes_) {
     if (!change.is_durable && random() % 2 == 0) continue;
     auto& folder = names[static_cast<std::size_t>(change.folder)];
-    // If an earlier change of the old name was lost, the rename has no effect.
+    // If the change that made the old name was lost, the rename has no effect.
     if (!change.from.empty() && folder.erase(change.from) == 0 && !change.is_durable) continue;
     if (!change.to.empty()) folder[change.to] = change.node;
   }

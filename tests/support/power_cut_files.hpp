@@ -21,14 +21,14 @@ struct PowerCut {};
 /// survives or is lost at random.
 class PowerCutFiles : public FileSystem {
  public:
-  /// `root` is an existing folder, in which all paths are.
+  /// `root` is an existing folder that contains all paths.
   explicit PowerCutFiles(std::string root) : root_(std::move(root)) { nodes_.push_back({true}); }
 
-  /// The call with this number, counted from 1, and all later calls throw PowerCut; with 0 none
+  /// The call with this number, counted from 1, and all later calls throw PowerCut; with 0 no call
   /// does.
   void cut_at(std::uint64_t call) { cut_at_ = call; }
   std::uint64_t calls() const { return calls_; }
-  /// Writes the files that survive if the power fails now to the empty folder `to`.
+  /// Writes to the empty folder `to` the files that survive if the power fails now.
   void survive(Random& random, const std::string& to) const;
 
   std::unique_ptr<NewFile> create_file(const std::string& path, std::uint64_t bytes) override;
@@ -48,7 +48,8 @@ class PowerCutFiles : public FileSystem {
     std::vector<std::byte> durable_bytes{};  // for a file; empty before its first sync()
     bool is_durable = false;
   };
-  /// A change of a folder: the name `from` goes, the name `to` means `node`. Either may be empty.
+  /// A change of a folder: removes the name `from`, and adds the name `to` for `node`. Either name
+  /// may be empty.
   struct Change {
     int folder = 0;
     std::string from{};

@@ -14,7 +14,8 @@ class PreparingCommunicator : public Communicator {
   using Communicator::run;
   using Communicator::start;
 
-  /// Prepares and starts the call. Keeps the previous prepared call, which may not have ended.
+  /// Prepares and starts the call. Keeps the previous prepared call too, because it may not have
+  /// ended.
   void start(const CollectiveCall& call) {
     last_ = 1 - last_;
     start(kept_[last_].emplace(prepare(call)));

@@ -200,8 +200,8 @@ class ProgramMaker {
     return made(b_.reshape(x, Shape(dims)), magnitude(x));
   }
 
-  /// Sorts a value, x or a similar one, along the last dim in the order of x's elements. Or instead
-  /// adds up the value's elements at the indices of that order (scatter_along).
+  /// Reorders a value like x along the last dim by the order that sorts x (take_along), or adds up
+  /// its elements at the indices of that order (scatter_along).
   std::optional<ValueId> sorted(ValueId x) {
     const Shape shape = program_.shape(x);
     if (shape.size() == 0) return std::nullopt;
@@ -388,7 +388,7 @@ class ProgramMaker {
     return results.back();
   }
 
-  /// Returns a value for a carry. In a function of shard_map the carry may differ between all
+  /// Returns the value as a carry. In a function of shard_map, marks the carry as different on all
   /// chips.
   ValueId carried(ValueId value, double magnitude) {
     const ManualAtoms differs{.manual = manual_, .varies = manual_};
@@ -436,7 +436,8 @@ class ProgramMaker {
 
   /// Adds two branches of a few ops each, which use up to three outside values.
   std::optional<ValueId> branches(ValueId x) {
-    // Chips on which a predicate differs must not run collectives in a branch.
+    // In a shard_map, chips may take different branches, but all chips must run the same
+    // collectives.
     if (manual_ != 0 || depth_ == 3) return std::nullopt;
     const std::size_t outside = values_.size();
     ++depth_;
@@ -468,8 +469,8 @@ class ProgramMaker {
     return made(b_.constant(static_cast<double>(random_.below(3)), {DType::f32, shape}), 2);
   }
 
-  /// Ends a loop. Each carry gets any value of its type, clamped to the bounds of the carry's first
-  /// value.
+  /// Ends a loop. A carry's next value is any value of its type, clamped to the bounds of its
+  /// initial value.
   std::vector<ValueId> end_loop(ValueId number, std::int64_t length,
                                 const std::vector<ValueId>& carries) {
     std::vector<ValueId> nexts;
@@ -488,7 +489,8 @@ class ProgramMaker {
     const ValueId sum = sums_.back();
     ValueId total = kNoId;
     if (sum != kNoId) {
-      // Adds up the newest value that fits, which is most likely computed in the loop.
+      // Adds to the sum the newest value that fits; that value was most likely computed in the
+      // loop.
       const auto fits = std::find_if(values_.rbegin(), values_.rend(), [&](ValueId value) {
         return program_.type(value) == program_.type(sum) &&
                magnitude(value) * static_cast<double>(length) <= magnitude_max_;
@@ -548,9 +550,9 @@ class ProgramMaker {
     return made(b_.enter(x, border(dims)), magnitude(x));
   }
 
-  /// Returns the global value of a value that each chip has in a shard_map. If no dim can be
-  /// sharded over an atom on which the value depends, a maximum over that atom's chips is taken
-  /// first.
+  /// Returns the global value of x, which differs between chips in a shard_map. Over each atom on
+  /// which x depends, a dim becomes sharded or, if that is impossible, the maximum of the chips is
+  /// taken.
   ValueId left(ValueId x) {
     const double most = magnitude(x);
     std::vector<AtomList> dims(static_cast<std::size_t>(program_.shape(x).size()));
@@ -568,7 +570,7 @@ class ProgramMaker {
     return made(b_.leave(x, border(dims)), most);
   }
 
-  /// Adds a function of shard_map of one or two values. It applies a few ops to them and other
+  /// Adds a shard_map of one or two values. Its function applies a few ops to them and to other
   /// values, and returns the newest result.
   std::optional<ValueId> shard_map(ValueId x) {
     if (manual_ != 0 || mesh_.num_atoms() == 0) return std::nullopt;
@@ -883,7 +885,7 @@ class ProgramMaker {
     if (random_.one_in(4)) add_output(any_value(), updated);
   }
 
-  /// Adds an output, which updates a parameter if one has its type.
+  /// Adds an output. It updates a parameter of its type, if there is one without an update.
   void add_output(ValueId value, std::vector<bool>& updated) {
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const ProgramInput& input = program_.inputs[i];

@@ -84,8 +84,8 @@ class TrainingMaker {
     return sizes[random_.below(N)];
   }
 
-  /// Returns a parameter in which each axis shards one dim or none, seldom a dim that it doesn't
-  /// divide.
+  /// Returns a parameter. Each mesh axis shards one of its dims or none, seldom a dim that the axis
+  /// doesn't divide.
   Parameter parameter(const char* name, const Shape& shape) {
     const std::vector<float> zeros(static_cast<std::size_t>(shape.num_elements()), 0.0F);
     const Parameter made = make_parameter(name, zeros, shape);
@@ -156,8 +156,8 @@ class TrainingMaker {
     }
   }
 
-  /// Computes along rows: a composite, or a sum that is broadcast again. Norms aren't used, because
-  /// their constants round to f32 differently when the rows are sharded.
+  /// Computes the softmax of each row, or subtracts the mean of all rows. Norms aren't used,
+  /// because their constants round to f32 differently when the rows are sharded.
   Tensor of_rows(const Tensor& x) {
     return random_.one_in(2) ? softmax(x, -1) : x - mean(x, {0}, true);
   }

@@ -140,8 +140,8 @@ bool SimJob::group_met(int index, const SimLaunch& launch, int group) const {
   return true;
 }
 
-/// Expects that the inputs of the launch are the version of its step and index. Skips those of the
-/// first `written` tensors that the run overwrites in place.
+/// Expects that the launch's inputs have the values for its step and index. Doesn't check those of
+/// the first `written` tensors that the run overwrites in place.
 void SimJob::check_inputs(int index, const SimLaunch& launch, std::size_t written) const {
   const SimValues& expected = script_.expected[launch.step][launch.index];
   for (std::size_t k = 0; k < kSimTensors; ++k) {

@@ -123,9 +123,10 @@ void SimJob::check_preempted_end() const {
   }
   const auto before = [&](std::uint64_t metrics) { return metrics < metrics_of_step(step); };
   auto made = static_cast<std::size_t>(std::ranges::count_if(script_.reports, before));
-  // Worker 0 ended in the sync of its last step, before the report that follows that sync.
+  // If worker 0 was told to end, it ended in the sync of its last step, before that step's report.
   if (workers_.front().was_ended) --made;
-  // A report of a step that an earlier generation had begun may have arrived too.
+  // After the first generation, the report of a step that an earlier one began may have arrived
+  // too.
   const bool more = delivered_ > made && job_.generation() == 1;
   if (delivered_ < made || more) violated("a report is missing, or there is one more");
 }

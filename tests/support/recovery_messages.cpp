@@ -68,8 +68,8 @@ void SimJob::to_trainer(const SimWorker& worker, Event event) {
 void SimJob::at_worker(const Event& event) {
   SimWorker& worker = workers_[static_cast<std::size_t>(event.worker)];
   WorkerState& state = worker.state;
-  /// Sends an answer with the generation that the worker's actor is in, which may be ahead of the
-  /// loop's.
+  /// Sends an answer with the generation of the worker's actor, which may be ahead of the loop's
+  /// generation.
   const auto answer = [&](Event of_state) {
     const std::uint64_t of_loop = std::exchange(worker.generation, state.generation());
     to_trainer(worker, of_state);

@@ -31,10 +31,10 @@ SimScript::SimScript(int num_chips, Random& random) {
   for (std::size_t k = 1; k < kSimTensors; ++k) {
     first_use[k] = random.one_in(3) ? random.below(12) : 0;
   }
-  const std::uint64_t quiet = 2 + random.below(8);   // one step in `quiet` runs nothing
-  const std::uint64_t frozen = 2 + random.below(6);  // one run in `frozen` updates nothing
-  const std::uint64_t twice = 1 + random.below(4);   // one step in `twice` has two or three runs
-  const std::uint64_t meets = 1 + random.below(4);   // one run in `meets` has a collective
+  const std::uint64_t quiet = 2 + random.below(8);   // 1 of `quiet` steps has no run
+  const std::uint64_t frozen = 2 + random.below(6);  // 1 of `frozen` runs updates nothing
+  const std::uint64_t twice = 1 + random.below(4);   // 1 of `twice` steps has two or three runs
+  const std::uint64_t meets = 1 + random.below(4);   // 1 of `meets` runs has a collective
   const std::size_t num_steps = 3 + random.below(num_chips > 32 ? 12 : 24);
   steps.resize(num_steps);
   for (std::size_t s = 0; s < num_steps; ++s) {

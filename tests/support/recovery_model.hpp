@@ -18,14 +18,14 @@ using SimPlaces = std::array<std::uint64_t, kSimTensors>;
 struct SimRun {
   std::uint32_t program = 0;
   std::array<bool, kSimTensors> updates{};
-  int group = 1;  ///< the number of chips in the group of its collective
+  int group = 1;  ///< the number of chips in each group of the run's collective
   bool ends_step = false;
   bool reports = false;  ///< the loop reports after it has started the run
 
   bool any_update() const;
 };
 
-/// A report with the generation, the step and the number in the step that it names.
+/// A report. It names its generation, its step and its number within the step.
 struct SimReport {
   std::uint64_t generation = 1;
   std::uint64_t step = 0;

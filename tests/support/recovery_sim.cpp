@@ -62,8 +62,8 @@ SimJob::SimJob(std::uint64_t seed, BrokenRule broken)
   next_fault_ = random_.below(2 * fault_gap_);
   Random alike(seed + 1);
   for (std::size_t k = 0; k < kSimTensors; ++k) {
-    // If a tensor is replicated on all chips, its name decides which chip's replica isn't
-    // overwritten.
+    // The name of a replicated tensor decides which chip's replica isn't overwritten, so names are
+    // random.
     const std::string name = fmt::format("{}.{}", alike.below(1000), k);
     tensors_[k] = alike.one_in(2) ? replicated_tensor(name) : sharded_tensor(name, mesh_);
   }

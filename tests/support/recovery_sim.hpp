@@ -1,8 +1,8 @@
 #pragma once
-/// Simulates a job whose workers die at random moments. The product's own JobState, Members and
-/// WorkerState run, and Commits, StateKeeper, BufferPool and ArenaBuffers in a JobMemory, called as
-/// the actors, worker.cpp, WorkerRuntime and Executor call them. Loops, chips, collectives, links
-/// and processes are small models. There is one thread and no clock: a seed determines everything.
+/// Simulates a job whose workers die at random moments. JobState, Members, WorkerState, Commits,
+/// StateKeeper, BufferPool and ArenaBuffers are the product's own, used as its actors, worker.cpp,
+/// WorkerRuntime and Executor use them. Loops, chips, collectives, links and processes are small
+/// models. There is one thread and no clock: a seed determines everything.
 ///
 /// The simulation checks at every event:
 /// 1. A chip reads only the version that belongs to its run, and at the end each chip has the
@@ -23,21 +23,22 @@
 
 namespace weft::testing {
 
-/// The rule of the protocol that a simulated job breaks on purpose, to test that the checks notice.
+/// The rule of the protocol that a simulated job breaks on purpose, to test that the checks notice
+/// it.
 enum class BrokenRule : std::uint8_t {
   none,
   update_waits,         ///< a chip overwrites state only after all have committed
   resume_at_least,      ///< a job continues at the smallest of all commits
-  commit_on_chip,       ///< the chip commits, not its loop, which is ahead
+  commit_on_chip,       ///< the chip commits a step, not the loop, which is ahead
   one_commit_per_step,  ///< a step's second run doesn't write the first run's state
-  age_of_blocks,        ///< state is free only after the step that freed it
+  age_of_blocks,        ///< memory is reused only after the step that freed it
   reset_of_commits,     ///< at the start of a generation the commits are reset
-  filter,               ///< reports pass through the filter, which drops those that come again
-  members_only,         ///< messages over a link that the trainer has given up don't count
+  filter,               ///< reports that arrive twice are filtered out
+  members_only,         ///< messages over a link that the trainer gave up are ignored
   wait_for_unwound,     ///< a worker reports `unwound` only after its chips have unwound
-  common_end,           ///< a preempted loop ends at the trainer's step, not at its own
-  one_keeps,            ///< one of the chips with a replica doesn't overwrite its version
-  copy_of_kept,         ///< other chips begin a generation with a copy of the kept version
+  common_end,           ///< a preempted loop ends at the step that the trainer has chosen
+  one_keeps,            ///< of the chips with replicas, one keeps the old version
+  copy_of_kept,         ///< a generation begins with copies of the kept version
 };
 
 struct SimResult {

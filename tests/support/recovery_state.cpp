@@ -127,8 +127,8 @@ std::uint64_t& SimJob::directory_word(int index, int slot) const {
                                            static_cast<std::size_t>(slot) * kSlotBytes);
 }
 
-/// Writes the state directory. If there is a new version, returns true; its slot then names no
-/// version until finish_directory(), as after a kill in the middle of the write.
+/// Writes the state directory. Returns true if it has a new version. Until finish_directory(), the
+/// new version's slot is invalid, as if the process had been killed while it wrote the slot.
 bool SimJob::commit_state(int index) {
   SimWorker& worker = workers_[static_cast<std::size_t>(index)];
   if (worker.step == worker.state.started(0)->step) worker.keeper->end_first_step();

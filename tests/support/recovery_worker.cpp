@@ -339,8 +339,8 @@ void SimJob::launch(int index) {
   if (run.reports) make_report(worker, metrics, At::step);
 }
 
-/// Reports, if this is worker 0, whose reports alone count. A report takes two events: first it is
-/// written to the file, then it is sent to the trainer.
+/// Makes a report if this is worker 0; reports of other workers don't count. A report takes two
+/// events: it is written to the file, and then it is sent to the trainer.
 void SimJob::make_report(SimWorker& worker, std::uint64_t metrics, SimWorker::At then) {
   if (std::exchange(worker.report_step, worker.step) != worker.step) worker.report_number = 0;
   worker.metrics = metrics;

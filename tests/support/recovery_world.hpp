@@ -29,7 +29,7 @@ inline constexpr std::size_t kRecentEvents = 50;
 inline constexpr std::uint64_t kSimNever = ~std::uint64_t{0};
 /// Returns a process id. Two workers share their process ids, as workers on two hosts may.
 inline int sim_pid(int worker, int life) { return 100 + worker / 2 + 1000 * life; }
-/// The time in which the workers of most jobs must have joined.
+/// The time by which, in most jobs, all workers must have joined.
 inline constexpr std::uint64_t kLongDeadline = 1'000'000'000;
 inline constexpr double kLongGrace = 1e6;
 /// The time after which a worker that doesn't move is noticed.
@@ -112,7 +112,7 @@ struct SimChip {
   /// The last run in whose collective the chip took part. It is in the job's memory, so it outlives
   /// the process.
   std::uint64_t met = 0;
-  // Members that belong to the process.
+  // The members below belong to the process.
   std::optional<Commits> commits;
   enum class At : std::uint8_t { begin, read, meet, meeting, update, write, store };
   At at = At::begin;
@@ -153,16 +153,16 @@ struct SimWorker {
     unwound,
     gone,
   };
-  // Members that outlive the process.
+  // The members up to `told_to_end` outlive the process.
   int life = 0;
   bool alive = false;
   bool linked = false;              ///< the worker's messages reach the trainer
-  std::vector<std::uint64_t> cut;   ///< for each process: its messages after this time are lost
-  std::uint64_t sent = 0, got = 0;  ///< when the last message arrives, in each direction
+  std::vector<std::uint64_t> cut;   ///< by process: messages after this time are lost
+  std::uint64_t sent = 0, got = 0;  ///< when the last message each way arrives
   WorkerState state{-1};
   std::uint64_t begun = 0;   ///< the last step that WorkerState allowed to begin
-  bool told_to_end = false;  ///< in this generation the worker was told to end
-  // Members that belong to the process and its loop.
+  bool told_to_end = false;  ///< the worker was told to end in this generation
+  // The members below belong to the process and its loop.
   bool was_ended = false;
   std::uint64_t pace = 1;
   At at = At::gone;
@@ -200,7 +200,7 @@ class SimJob {
   [[noreturn]] void violated(const std::string& what) const;
   bool broken(BrokenRule rule) const { return broken_ == rule; }
 
-  // recovery_sim.cpp
+  // Functions in recovery_sim.cpp:
   JobTerms draw_terms();
   void post(std::uint64_t delay, Event event);
   std::uint64_t some(std::uint64_t typical);
@@ -217,19 +217,19 @@ class SimJob {
   void take_report(const Event& event);
   std::string trace() const;
 
-  // recovery_end.cpp
+  // Functions in recovery_end.cpp:
   void count_incidents();
   bool has_repeated(const Failure& failure) const;
   void check_end() const;
   void check_preempted_end() const;
 
-  // recovery_faults.cpp
+  // Functions in recovery_faults.cpp:
   void start_process(int worker);
   void end_process(int worker, int signal);
   void break_link(int worker, bool at_once);
   void inject_fault(int worker);
 
-  // recovery_messages.cpp, recovery_worker.cpp and recovery_chip.cpp
+  // Functions in recovery_messages.cpp, recovery_worker.cpp and recovery_chip.cpp:
   void to_trainer(const SimWorker& worker, Event event);
   void at_worker(const Event& event);
   void loop_turn(int index);
@@ -244,7 +244,7 @@ class SimJob {
   bool has_room(int index);
   void launch(int index);
   SimPlaces places_of(int chip) const;
-  // recovery_state.cpp
+  // Functions in recovery_state.cpp:
   void open_state(int index);
   void take_kept(int index);
   bool commit_state(int index);
@@ -254,7 +254,7 @@ class SimJob {
   std::shared_ptr<ArenaBuffer> update(SimWorker& worker, std::size_t tensor) const;
   void note_state(SimWorker& worker, std::size_t tensor) const;
   const SimValues& initial_values(const SimWorker& worker) const;
-  // recovery_saves.cpp
+  // Functions in recovery_saves.cpp:
   bool save_is_over(const SimWorker& worker) const;
   void begin_save(int index);
   void at_trainer_of_save(const Event& event);

@@ -209,7 +209,7 @@ class ReferenceEngine final : public Engine {
     }
   }
 
-  /// Returns a value. A fill that only loops make is computed when it is first read.
+  /// Returns a value. A fill that has no step of its own is computed when it is first read.
   const Elements& value(ValueId value) {
     if (!is_known_[value]) compute(program().defining_op(value));
     return values_[value];
@@ -251,7 +251,7 @@ class ReferenceEngine final : public Engine {
     for (const OpId next : range.nexts) {
       values_[program().op_operands(next)[1]] = values_[program().result(next)];
     }
-    // These fills are computed again in the next iteration.
+    // Fills without a step of their own are computed again in the next iteration.
     for (OpId op = range.begin; op < range.end; ++op) {
       if (is_made_by_loops(program(), op)) is_known_[program().result(op)] = false;
     }
@@ -329,7 +329,7 @@ class ReferenceEngine final : public Engine {
     return memory_.arena(chip) + offset;
   }
 
-  /// Returns the sum for a reduce_scatter whose result has no memory of its own.
+  /// Returns the result of a reduce_scatter that has no memory of its own, by adding up the terms.
   Elements sum_of_addends(ValueId result) const {
     const TensorType& type = program().type(result);
     std::vector<std::byte*> addends;
@@ -391,7 +391,7 @@ class ReferenceEngine final : public Engine {
           if (value(program().result(step.first))[0] == 0) skip(step);
           break;
         case StepKind::join:
-        case StepKind::wait: break;  // its collective was carried out whole at its own step
+        case StepKind::wait: break;  // the collective was completed at its own step
         case StepKind::begin: begin(step); break;
         case StepKind::repeat: repeat(step); break;
         case StepKind::collective:
@@ -428,7 +428,7 @@ class ReferenceEngine final : public Engine {
   std::vector<std::byte> own_;
   ReferenceCollectives collectives_;
 
-  // These members belong to the run in progress; plan_ is null if there is none.
+  // These members belong to the run in progress; plan_ is null between runs.
   std::shared_ptr<const ReferencePlan> plan_;
   RunBuffers buffers_;
   RunCommit commit_;

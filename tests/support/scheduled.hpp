@@ -1,5 +1,5 @@
 #pragma once
-/// Makes a plan that has a program's steps, but no places for its values.
+/// Makes a plan with the steps of a program, but without memory for the program's values.
 
 #include <utility>
 

@@ -14,8 +14,8 @@
 namespace weft::testing {
 namespace {
 
-/// Returns the program with these outputs, and without everything that they don't need. `replaced`
-/// is replaced by the value `by`, or by a new input with this sharding if `by` is kNoId.
+/// Returns the program with only these outputs and what they need. Readers of `replaced` read `by`
+/// instead, or a new input with this sharding if `by` is kNoId.
 Program rebuilt(const Program& program, std::span<const ProgramOutput> outputs,
                 ValueId replaced = kNoId, ValueId by = kNoId, const Sharding& sharding = {}) {
   const auto source = [&](ValueId value) { return value == replaced && by != kNoId ? by : value; };
@@ -194,7 +194,7 @@ class Shrinker {
         if (program_.type(operand) != type) continue;
         if (accept(rebuilt(program_, program_.outputs, value, operand))) return true;
       }
-      // Inputs are filled with small integers of either sign, which u32 can't hold.
+      // A u32 can't become an input, because inputs get small integers of either sign.
       if (type.dtype == DType::u32) continue;
       for (const Sharding& sharding : {Sharding::closed(), Sharding::open(type.shape.size())}) {
         if (accept(rebuilt(program_, program_.outputs, value, kNoId, sharding))) return true;

@@ -18,7 +18,7 @@ using Fails = std::function<bool(const Program&)>;
 /// An op is replaced by an operand of its type or by an input. A failure that ends the process,
 /// such as a WEFT_CHECK, can't be shrunk.
 Program shrink(Program program, const Fails& fails);
-/// Returns a `fails` that is true only for programs that verify() accepts.
+/// Returns a function that returns fails(program), or false if verify() rejects the program.
 Fails of_valid(const Mesh& mesh, Fails fails);
 
 }  // namespace weft::testing

@@ -24,7 +24,7 @@ class Slots {
 
   /// Starts host `index` of `count`, with `more` words.
   AppProcess& start(int index, int count = 2, const std::vector<std::string>& more = {});
-  /// Starts host `index` of 2 on another machine than number `index`.
+  /// Starts host `index` of 2 on `machine` instead of machine number `index`.
   AppProcess& start_on(int machine, int index);
   /// Returns the process that was started as number `start`.
   AppProcess& host(std::size_t start) { return *hosts_.at(start); }

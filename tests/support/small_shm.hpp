@@ -49,7 +49,7 @@ inline void mount_own(const std::string& folder, const std::string& options) {
 /// Runs `body` with its expectations in a fork that has its own /dev/shm, and expects that `body`
 /// leaves no file there. Skips the test if the system doesn't allow namespaces. The locks of jobs
 /// also get a folder of their own: a job that begins removes the lock of a dead job, and without
-/// that lock no process would remove the dead job's memory in the other /dev/shm.
+/// that lock no process would remove the dead job's memory in the system's /dev/shm.
 inline void in_own_shm(const std::string& options, const std::function<void()>& body) {
   SCOPED_TRACE("/dev/shm with " + options);
   const TemporaryFolder locks;

@@ -15,7 +15,7 @@
 
 namespace weft::testing {
 
-/// A connection whose reads give up after 20 s.
+/// A connection whose reads and writes give up after 20 s.
 class Stranger {
  public:
   Stranger(Stranger&& other) noexcept
@@ -26,7 +26,7 @@ class Stranger {
 
   bool connected() const { return connected_; }
   int fd() const { return fd_; }
-  /// Sends the words. Returns the number of bytes that the socket has taken.
+  /// Sends the words. Returns the number of bytes that the socket has accepted.
   std::size_t say(std::string_view words) const {
     std::size_t said = 0;
     while (said < words.size()) {

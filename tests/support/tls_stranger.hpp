@@ -17,8 +17,8 @@
 
 namespace weft::testing {
 
-/// Sends `words` over TLS 1.3 with this client certificate ("": without one) and returns the
-/// answer; "" if there is none. Doesn't verify the server. SIGPIPE must be ignored.
+/// Sends `words` over TLS 1.3 with this client certificate ("" for none) and returns the answer, or
+/// "" if no answer comes. Doesn't verify the server. SIGPIPE must be ignored.
 inline std::string answer_to(std::uint16_t port, const std::string& certificate,
                              const std::string& key, std::string_view words) {
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),

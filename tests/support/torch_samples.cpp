@@ -274,7 +274,7 @@ const std::map<std::string, Function>& functions() {
   return all;
 }
 
-// These functions build the tensors of samples.
+// The functions below build the tensors of samples.
 
 struct Elements {
   TensorType type;
@@ -290,7 +290,7 @@ Elements elements_of(const Json& entry) {
                                  ? std::strtod(number.get<std::string>().c_str(), nullptr)
                                  : number.get<double>());
   }
-  // edges.py stores only one period of repeated numbers.
+  // Where numbers repeat, edges.py stores only one period of them.
   const auto count = static_cast<std::size_t>(result.type.num_elements());
   const std::size_t period = result.numbers.size();
   while (result.numbers.size() < count) {

@@ -106,7 +106,7 @@ struct Gpt : Model {
     Block second{*this, "1"};
   } blocks{*this, "blocks"};
   LayerNorm ln_f{*this, "ln_f", {.size = kSize}};
-  std::unique_ptr<Linear> head;  // null if the weight of wte is also the head's
+  std::unique_ptr<Linear> head;  // null if the head uses the weight of wte
 
   explicit Gpt(bool tied) {
     if (tied) return;

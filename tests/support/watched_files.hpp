@@ -13,8 +13,8 @@
 
 namespace weft::testing {
 
-/// Forwards each call to the system's files. First calls `before` with its name and its number from
-/// 1.
+/// Forwards each call to the system's files, after it has called `before` with the call's name and
+/// its number, counted from 1.
 class WatchedFiles : public FileSystem {
  public:
   using Before = std::function<void(const char* call, std::uint64_t number)>;

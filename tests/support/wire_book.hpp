@@ -29,7 +29,7 @@ enum class WireKind : std::uint8_t { tls, ucx };
 /// The time after which a test gives up. It is long, because the machine may be busy.
 inline constexpr std::chrono::seconds kWirePatience{60};
 
-/// The variables with which a process that uses UCX starts.
+/// Sets the environment variables that a process needs before it uses UCX.
 inline void set_ucx_variables() {
   for (const std::string& variable : ucx_variables()) {
     const std::size_t equals = variable.find('=');
@@ -84,8 +84,8 @@ class WireBook {
     return {page.address, page.size.load()};
   }
 
-  /// Makes the member's wires, and connects them to those of all others. Wire i leads to member i,
-  /// or to member i + 1 if i isn't below the member.
+  /// Makes the member's wires, and connects them to those of all other members. Wire i leads to
+  /// member i if i < `member`, and to member i + 1 otherwise.
   std::unique_ptr<Wires> connect(WireKind kind, const WireConfig& config) {
     std::unique_ptr<Wires> wires = make_wires(kind, config);
     const auto self = static_cast<int>(config.self.chip);
@@ -126,7 +126,7 @@ inline std::string why_no_ucx() {
   return why;
 }
 
-/// TLS wires between every two of `members` members, which are in this process.
+/// TLS wires between all pairs of `members` members in this process.
 class WireGrid {
  public:
   explicit WireGrid(int members) {

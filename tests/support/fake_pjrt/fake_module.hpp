@@ -1,5 +1,5 @@
 #pragma once
-/// Readers of the parts of a module's text and of compile options that the fake plug-in needs.
+/// Reads from modules' texts and from compile options what the fake plug-in needs.
 
 #include <map>
 #include <optional>
@@ -11,12 +11,12 @@ namespace weft::testing {
 
 /// A type in StableHLO's text.
 struct FakeType {
-  std::string text;       ///< "2x3xf32"
-  std::size_t bytes = 0;  ///< of a whole array
+  std::string text;       ///< such as "2x3xf32"
+  std::size_t bytes = 0;  ///< of an array of this type
 };
 struct FakeArgument {
   FakeType type;
-  std::optional<std::size_t> result;  ///< the one that may be written in its place
+  std::optional<std::size_t> result;  ///< the result that may overwrite the argument
 };
 
 /// The name of a module and the signature of its function @main.
@@ -26,15 +26,15 @@ struct FakeSignature {
   std::vector<FakeType> results{};
 };
 
-/// Throws std::invalid_argument, with what is wrong, for text without such a function.
+/// Parses a module's text. Throws std::invalid_argument if the text has no valid function @main.
 FakeSignature parse_signature(const std::string& text);
 
-/// The parts of CompileOptionsProto that the fake plug-in looks at.
+/// The parts of CompileOptionsProto that the fake plug-in uses.
 struct FakeOptions {
-  std::map<std::string, bool> flags{};  ///< those that are true or false
+  std::map<std::string, bool> flags{};  ///< the flags with boolean values
   std::uint64_t replicas = 0;
 };
-/// Throws std::invalid_argument for bytes that aren't a protocol buffer.
+/// Parses compile options. Throws std::invalid_argument for bytes that aren't a protocol buffer.
 FakeOptions parse_options(std::string_view bytes);
 
 }  // namespace weft::testing

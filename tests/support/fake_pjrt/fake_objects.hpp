@@ -12,7 +12,7 @@
 
 namespace weft::testing {
 
-/// An error of the plug-in, with absl's code.
+/// An error of the plug-in, with a status code of absl.
 struct FakeError : std::runtime_error {
   FakeError(int status, const std::string& words) : std::runtime_error(words), code(status) {}
   int code;
@@ -37,7 +37,7 @@ struct FakeEvent : FakeObject {
 struct FakeBuffer : FakeObject {
   std::vector<std::byte> own{};  ///< empty if the host's memory is used in place
   std::span<std::byte> bytes{};
-  bool is_taken = false;  ///< a run has taken it for its result
+  bool is_taken = false;  ///< a run has reused its memory for a result
 };
 struct FakeExecutable : FakeObject {
   std::string text{};
@@ -45,7 +45,7 @@ struct FakeExecutable : FakeObject {
   FakeOptions options{};
 };
 
-/// All objects that live. A handle is the address of its object.
+/// All objects that haven't been destroyed. A handle is the address of its object.
 class FakeObjects {
  public:
   explicit FakeObjects(FakePlugin& plugin) : plugin_(plugin) {}
@@ -57,13 +57,13 @@ class FakeObjects {
     plugin_.live_objects = objects_.size();
     return handle;
   }
-  /// Returns the object; null if it doesn't live.
+  /// Returns the object; null if no object of this type has the handle.
   template <typename Object>
   Object* find(void* handle) {
     const auto found = objects_.find(handle);
     return found == objects_.end() ? nullptr : dynamic_cast<Object*>(&*found->second);
   }
-  /// Returns the object, or notes a misuse and throws.
+  /// Returns the object. If no object of this type has the handle, records a misuse and throws.
   template <typename Object>
   Object& get(void* handle, const char* what) {
     Object* const object = find<Object>(handle);
@@ -86,15 +86,15 @@ class FakeObjects {
   std::map<void*, std::unique_ptr<FakeObject>> objects_{};
 };
 
-/// Everything that the plug-in knows, guarded by the mutex.
+/// The complete state of the plug-in, guarded by the mutex.
 struct FakeState {
   std::mutex mutex{};
   std::condition_variable changed{};
   FakePlugin plugin{};
   FakeObjects objects{plugin};
-  /// Runs that wait for release(), and the events of their ends.
+  /// Runs that wait for release(), each with the event that becomes ready at its end.
   std::vector<std::pair<std::function<void()>, void*>> held{};
-  /// With `keeps_weights`: the first bytes that were seen at an address.
+  /// With `keeps_weights`: for each address, the bytes of the first argument there.
   std::map<const std::byte*, std::vector<std::byte>> kept{};
 };
 FakeState& state();

@@ -11,7 +11,7 @@ namespace weft::testing {
 using namespace pjrt;
 
 FakeState& state() {
-  static auto& all = *new FakeState;  // it outlives objects that the process never destroys
+  static auto& all = *new FakeState;  // outlives objects that the process never destroys
   return all;
 }
 
@@ -125,7 +125,7 @@ void* entry(void* arguments) {
   }
 }
 
-/// This function waits, so it can't hold the mutex as the others do.
+/// Waits for an event. Meanwhile it releases the mutex, which all other functions hold throughout.
 void* await_event(void* arguments) {
   auto& args = *static_cast<EventArgs*>(arguments);
   std::unique_lock lock(state().mutex);
@@ -204,7 +204,7 @@ class Table {
     put(function, entry<Fields, function, body>);
   }
 
-  static constexpr std::size_t kSlots = 118;  // those of API 0.81
+  static constexpr std::size_t kSlots = 118;  // the number of functions in API 0.81
   Api api_{};
   void* (*functions_[kSlots])(void*){};
 };

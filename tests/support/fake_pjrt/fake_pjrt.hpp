@@ -1,10 +1,10 @@
 #pragma once
-/// A PJRT plug-in for tests, in a shared library of its own. It checks how it is used, and does on
+/// A PJRT plug-in for tests, in a shared library of its own. It checks its callers, and does on
 /// demand what real plug-ins do rarely: it refuses calls, holds runs, lacks functions, and has the
-/// faults for which weft tests plug-ins.
+/// faults that weft's self-test detects.
 ///
-/// It doesn't compile. A test gives it, by the name of a module, the function that computes the
-/// module's results; the modules of weft's self-test are there from the beginning.
+/// It compiles nothing. For each module, a test provides the function that computes the module's
+/// results, by the module's name. The modules of weft's self-test are built in.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace weft::testing {
 
 /// An argument or a result of a module.
 struct FakeArray {
-  std::string type;  ///< as in the text, such as "2x3xf32"
+  std::string type;  ///< as in the module's text, such as "2x3xf32"
   std::span<std::byte> bytes;
 
   std::span<float> floats() const {
@@ -36,27 +36,27 @@ using FakeModule = std::function<void(const FakeRun& run)>;
 
 /// The plug-in's state, which tests read and change. Tests change it while no run is in progress.
 struct FakePlugin {
-  // These count from the moment at which the plug-in is loaded.
+  // The plug-in reads these three when weft loads it; later changes have no effect.
   int major = 0;
   int minor = 81;
   std::string lacks{};  ///< the name of a function that isn't in its table
 
-  std::size_t device_count = 2;  ///< unless the option cpu_device_count is given
+  std::size_t device_count = 2;  ///< if the option cpu_device_count isn't given
   std::string platform = "cpu";
-  std::int64_t memory_limit_bytes = 0;  ///< 0: it has no statistics of memory
+  std::int64_t memory_limit_bytes = 0;  ///< 0: memory statistics aren't supported
   std::map<std::string, FakeModule> modules{};
   std::set<std::string> known_flags{"xla_cpu_enable_fast_min_max", "xla_cpu_use_xnnpack"};
-  /// By the name of a function: the code and the words of the error that each call returns.
+  /// By the name of a function: the code and the message of the error that each call returns.
   std::map<std::string, std::pair<int, std::string>> errors{};
   std::function<void()> on_client{};  ///< is called when a client is made
 
   bool holds_runs = false;      ///< runs don't begin until release()
   bool copies_results = false;  ///< never writes a result to the place of an argument
-  bool keeps_weights = false;   ///< uses the first values it saw at an address
-  bool loses_nan = false;       ///< maximum and minimum do, unless a flag is set
-  bool flags_cure = true;       ///< its compiler flags cure the two faults before
+  bool keeps_weights = false;   ///< uses the first values that were at an address
+  bool loses_nan = false;       ///< maximum and minimum drop NaNs
+  bool flags_cure = true;       ///< compiler flags switch off the last two faults
 
-  /// The texts of wrong uses, such as an object that was destroyed twice.
+  /// Descriptions of wrong calls, such as one that destroys an object twice.
   std::vector<std::string> misuses{};
   /// The number of objects that haven't been destroyed.
   std::size_t live_objects = 0;
@@ -65,7 +65,7 @@ struct FakePlugin {
   std::function<void()> release{};  ///< begins the held runs
 };
 
-/// The functions of the library that tests look up by dlsym().
+/// The name and the type of the function that tests look up with dlsym().
 inline constexpr const char* kFakePluginSymbol = "weft_fake_plugin";
 using FakePluginFunction = FakePlugin* (*)();
 

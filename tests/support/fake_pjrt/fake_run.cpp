@@ -20,7 +20,7 @@ void* compiled(const std::string& text, std::string_view option_bytes) {
   } catch (const std::invalid_argument& error) {
     throw FakeError(kUnknown, error.what());
   }
-  // Real plug-ins end the process.
+  // With such options, real plug-ins end the process.
   if (executable->options.replicas == 0)
     state().objects.misuse("options without a number of replicas");
   for (const auto& [flag, value] : executable->options.flags) {
@@ -58,7 +58,8 @@ FakeBuffer& readable(void* handle) {
   return buffer;
 }
 
-/// Returns the memory for result `k`: the place of an argument, or memory of its own.
+/// Returns the memory for result `k`: an argument's memory that the result may overwrite, or new
+/// memory.
 std::unique_ptr<FakeBuffer> place_result(const FakeExecutable& executable, std::size_t k,
                                          std::span<FakeBuffer* const> arguments,
                                          std::span<const std::int64_t> kept_inputs) {
@@ -76,7 +77,8 @@ std::unique_ptr<FakeBuffer> place_result(const FakeExecutable& executable, std::
   return result;
 }
 
-/// Returns the bytes that a run reads as an argument.
+/// Returns the bytes that a run reads as an argument: with `keeps_weights`, those that were first
+/// at the address.
 std::span<std::byte> seen(const FakeExecutable& executable, std::span<std::byte> bytes) {
   const bool is_cured =
       state().plugin.flags_cure && executable.options.flags.contains("xla_cpu_use_xnnpack");
@@ -173,7 +175,7 @@ void from_host(FromHostArgs& args) {
     bytes *= static_cast<std::size_t>(dim);
   }
   auto buffer = std::make_unique<FakeBuffer>();
-  // Like real plug-ins, it says nothing when it copies memory that isn't aligned.
+  // Like real plug-ins, this function copies memory that isn't aligned without an error.
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(args.data) % 64 == 0;
   if (args.semantics == HostMemory::used_in_place && is_aligned) {
     buffer->bytes = {static_cast<std::byte*>(const_cast<void*>(args.data)), bytes};
@@ -231,7 +233,7 @@ void execute(ExecuteArgs& args) {
   }
 }
 
-// The self-test's modules.
+// Makes the functions above the modules of the self-test.
 
 void add_self_test() {
   state().plugin.modules = {{"weft_self_test_product", product},

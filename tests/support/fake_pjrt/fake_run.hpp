@@ -1,6 +1,7 @@
 #pragma once
 /// The fake plug-in's functions for executables, buffers and runs, and the modules of weft's
-/// self-test. The callers hold the mutex of FakeState. A function throws FakeError to refuse.
+/// self-test. The callers hold the mutex of FakeState. A function refuses a call by throwing
+/// FakeError.
 
 #include "chips/pjrt/abi/buffer_abi.hpp"
 #include "chips/pjrt/abi/executable_abi.hpp"
