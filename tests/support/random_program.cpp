@@ -436,8 +436,7 @@ class ProgramMaker {
 
   /// Adds two branches of a few ops each, which use up to three outside values.
   std::optional<ValueId> branches(ValueId x) {
-    // In a shard_map, chips may take different branches, but all chips must run the same
-    // collectives.
+    // In a shard_map, chips may take different branches, but must run the same collectives.
     if (manual_ != 0 || depth_ == 3) return std::nullopt;
     const std::size_t outside = values_.size();
     ++depth_;
@@ -489,8 +488,7 @@ class ProgramMaker {
     const ValueId sum = sums_.back();
     ValueId total = kNoId;
     if (sum != kNoId) {
-      // Adds to the sum the newest value that fits; that value was most likely computed in the
-      // loop.
+      // Adds the newest value that fits, which was most likely computed in the loop, to the sum.
       const auto fits = std::find_if(values_.rbegin(), values_.rend(), [&](ValueId value) {
         return program_.type(value) == program_.type(sum) &&
                magnitude(value) * static_cast<double>(length) <= magnitude_max_;

@@ -1,5 +1,6 @@
-/// Tests the desk and the loops' halves together: messages between them are delivered in random
-/// interleavings, loops take steps when they may, and generations end at random times.
+/// Tests CommandDesk together with the LoopCommands of its loops. Messages between them are
+/// delivered in random interleavings, loops take steps when they may, and generations end at random
+/// times.
 
 #include "actors/commands/command_desk.hpp"
 
@@ -31,7 +32,7 @@ class World {
 
   void post(const std::string& name) { carry_out(desk_.post({.post = ++posts_, .name = name})); }
 
-  /// Does one random thing of those that are possible. Returns false if nothing is possible.
+  /// Delivers a random message or moves a random loop on. Returns false if neither is possible.
   bool turn() {
     std::vector<std::function<void()>> things;
     for (Loop& loop : loops_) {
@@ -56,7 +57,8 @@ class World {
     return true;
   }
 
-  /// All loops begin again, with the state of the last step that all of them have committed.
+  /// Begins a new generation, as after the loss of a worker: all loops continue from the last step
+  /// that all of them have committed.
   void lose_one() {
     desk_.unwind();
     std::uint64_t first = kSteps;
@@ -67,7 +69,7 @@ class World {
     begin(first);
   }
 
-  /// Expects that all loops have read the same, and returns it: names with steps.
+  /// Expects that all loops have read the same commands, and returns the names and steps of these.
   std::vector<std::string> story() const {
     for (const Loop& loop : loops_) {
       EXPECT_EQ(loop.error, "");
@@ -75,7 +77,7 @@ class World {
     }
     return loops_[0].read;
   }
-  /// The answers by number of the post.
+  /// Returns the answers by the number of the post.
   const std::map<std::uint64_t, std::string>& answers() const { return answers_; }
   void end() { carry_out(desk_.end({})); }
   std::uint64_t posts() const { return posts_; }
@@ -87,10 +89,11 @@ class World {
     LoopCommands commands;
     std::uint64_t step = 0;
     std::uint64_t committed = 0;  // the last step whose state is kept
-    bool has_read = false;        // in this step
+    bool has_read = false;        // the loop has read commands in this step
     std::deque<std::function<void()>> to, from;
     std::vector<std::string> read;
-    std::map<std::uint64_t, std::vector<CommandMark>> versions;  // what the state of a step knows
+    std::map<std::uint64_t, std::vector<CommandMark>>
+        versions;  // the commands that each step's state includes
     std::string error;
   };
 
@@ -208,7 +211,7 @@ TEST(CommandDesk, AllLoopsReadTheSameInAllInterleavings) {
     SCOPED_TRACE(seed);
     const bool waits = seed % 3 == 0;
     World world(seed, 1 + static_cast<int>(seed % 4), seed % 2 == 0 || waits ? 1 : 5, waits);
-    std::map<std::uint64_t, std::string> names;  // by post
+    std::map<std::uint64_t, std::string> names;  // the command's name, by post
     while (world.turn()) {
       if (world.random(30) == 0 && world.posts() < 30) {
         const std::string name =
@@ -225,7 +228,7 @@ TEST(CommandDesk, AllLoopsReadTheSameInAllInterleavings) {
     }
     world.end();
     const std::vector<std::string> story = world.story();
-    // Commands are read in order, each once, in the step that its poster was told.
+    // The loops read commands in order and once, each in the step that its poster was told.
     std::vector<std::string> told;
     for (const auto& [post, answer] : world.answers()) {
       if (!answer.empty() && std::isdigit(static_cast<unsigned char>(answer[0]))) {

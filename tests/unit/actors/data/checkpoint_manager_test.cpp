@@ -205,7 +205,7 @@ class ReadWhenSaving : public TensorSource {
   const std::shared_ptr<const std::atomic<bool>> is_over_;
 };
 
-/// The memory is enough for the versions that the job needs, but not for another one that a save
+/// The memory is enough for the versions that the job needs, but not for one more that a save
 /// holds.
 TEST_F(Checkpoints, ASaveThatTakesTooMuchMemoryIsWaitedFor) {
   for (const int versions : {1, 2}) {
@@ -539,7 +539,7 @@ TEST_F(Checkpoints, ANameInTheirWayIsAnError) {
   run(every(1), [&](TrainContext&) {
     Training training;
     CheckpointManager checkpoints;
-    // A file stands where the folder of the parts should be.
+    // A file is where the folder of the parts should be.
     fs::remove_all(path());
     std::ofstream(path()) << "no folder";
     expect_error(Errc::io, {"step 0", "worker 0", path()},

@@ -41,7 +41,8 @@ std::vector<T> elements_of(const Parameter& parameter) {
   return elements;
 }
 
-/// Returns numbers that bf16 represents exactly as bf16: the upper halves of the floats.
+/// Converts numbers to bf16, which must represent them exactly: takes the upper halves of the
+/// floats.
 std::vector<std::uint16_t> to_bf16(const std::vector<float>& numbers) {
   std::vector<std::uint16_t> halves;
   for (const float number : numbers) {

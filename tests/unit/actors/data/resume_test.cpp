@@ -61,7 +61,7 @@ DatasetPtr augmented() {
 
 /// The results of training.
 struct Trained {
-  std::map<std::uint64_t, double> losses;  ///< by the number of steps that had ended
+  std::map<std::uint64_t, double> losses;  ///< by the number of ended steps
   Values values;                           ///< parameters and optimizer state after the last step
 };
 
@@ -178,7 +178,7 @@ TEST_F(Resume, OnAnotherMeshFollowsTheStraightRunFor100Steps) {
       EXPECT_NEAR(loss, expected, 1e-5 * expected) << "step " << step;
     }
     for (const auto& [name, bytes] : resumed.values) {
-      if (name.find("correction") != name.npos) continue;  // corrections are f64
+      if (name.find("correction") != name.npos) continue;  // these are f64, not f32
       EXPECT_LE(relative_difference(bytes, straight.values.at(name)), 1e-5) << name;
     }
   }

@@ -114,7 +114,7 @@ TEST_F(CustomOpFit, TrainsAsOrdinaryOpsDo) {
   }
 }
 
-/// A kernel gets the chip's part of a dim that an axis divides, and the whole dim if the parts
+/// A kernel gets the chip's part of a dim that an axis divides, and the complete dim if the parts
 /// would have padding.
 TEST_F(CustomOpFit, GivesEachChipItsShard) {
   const auto look = [&](const Shape& shape, const PartitionSpec& spec) {

@@ -9,7 +9,7 @@
 namespace weft::launch_mesh_test {
 namespace {
 
-/// Returns a mesh of 3 x "rows" after WEFT_LAUNCH_MESH, with this value, has been applied to it.
+/// Returns what WEFT_LAUNCH_MESH, set to this value, makes of a mesh with 3 chips along "rows".
 SpmdConfig applied(const char* variable) {
   ::setenv("WEFT_LAUNCH_MESH", variable, 1);
   SpmdConfig spmd{.mesh_shape = {3}, .axis_names = {"rows"}, .data_parallel_size = 3};

@@ -1,4 +1,5 @@
-/// Each launcher's variables place a process among hosts, and each contradiction has its message.
+/// Tests that each launcher's variables tell a process which host it is, and that each
+/// contradiction between them has its own message.
 
 #include "actors/launch/start_place.hpp"
 

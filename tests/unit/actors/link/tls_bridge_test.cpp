@@ -248,7 +248,7 @@ TEST_F(TlsBridgeTest, SleepsWhereNothingCanMove) {
     ends.here.say("pong");
     EXPECT_EQ(ends.there.hear(4), "pong");
   };
-  for (int i = 0; i < kPings; ++i) ping();  // gives all connections time to come to rest
+  for (int i = 0; i < kPings; ++i) ping();  // until all connections have done what they can
   const std::uint64_t before = here_.wakes();
   for (int i = 0; i < kPings; ++i) ping();
   EXPECT_LT(here_.wakes() - before, 10U * kPings);

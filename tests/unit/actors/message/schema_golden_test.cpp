@@ -73,7 +73,7 @@ class Listing {
   void type(std::string_view name) {
     line(name, MessageCodec<T>::schema());
   }
-  /// Appends the same, and a line with the bytes of a value.
+  /// Appends the line that type() appends, and a line with the bytes of a value.
   template <typename T>
   void value(std::string_view name, const T& value) {
     type<T>(name);

@@ -35,7 +35,7 @@ struct Frame {
   int number = 0;
   HostTensor image;
 };
-/// Its fields have names in which names of types stand.
+/// A type whose fields' names contain names of types: "actor" and "tensor".
 struct Factor {
   float actor_rate = 2;
   int tensors = 1;
@@ -149,7 +149,7 @@ TEST(Translations, FindFieldsByNameAndWidenNumbers) {
   const New made = translated<New>(Old{.action = -7, .reward = 2, .note = "hi"});
   EXPECT_EQ(made.note, "hi");
   EXPECT_EQ(made.action, -7);
-  EXPECT_EQ(made.rate, 0.5);  // the taker's default value
+  EXPECT_EQ(made.rate, 0.5);  // the default in New, because Old has no rate
   EXPECT_TRUE(made.extra.empty());
 }
 

@@ -97,7 +97,7 @@ class LaneLinkTest : public ::testing::Test {
       return spans;
     });
   }
-  /// Moves both ends until a frame arrives.
+  /// Lets both ends send and receive until a frame arrives.
   ArrivingFrame await() {
     for (;;) {
       here_.take([](const FrameHead&) { return true; }, {});

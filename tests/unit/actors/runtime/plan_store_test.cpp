@@ -50,7 +50,8 @@ TEST_F(PlanStoreTest, HasNoPlanOfAnotherTarget) {
   EXPECT_FALSE(PlanStore(folder, mesh, other).load(fingerprint(program), program));
 }
 
-/// All workers read plans from this folder, so whatever stands there must not block them.
+/// All workers read plans from this folder, so whatever is there in place of a plan must not block
+/// them.
 TEST_F(PlanStoreTest, HasNoneWhereThereIsNoPlainFile) {
   store.keep(fingerprint(program), compile(program, mesh, kCpuTarget));
   const fs::path path = file();

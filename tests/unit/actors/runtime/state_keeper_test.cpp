@@ -96,8 +96,8 @@ TEST_F(StateKeeperTest, GivesATensorOnce) {
   EXPECT_FALSE(second.keeper.take("other", kWeight));
 }
 
-/// A loop may make its model twice before the first step and get the state again. A model that is
-/// made in a later step is a different one.
+/// If a loop makes its model again before the first step, the second model gets the same kept
+/// state. A model that is made in a later step gets new state.
 TEST_F(StateKeeperTest, WhatIsDroppedInTheFirstStepIsTheNextOnes) {
   const auto weight = first.update("w", kWeight);
   const auto moment = first.update("m", kWeight);

@@ -1,4 +1,4 @@
-/// The part of JobState that handles several hosts.
+/// Tests JobState in jobs on several hosts.
 
 #include <gtest/gtest.h>
 
@@ -109,7 +109,8 @@ class LostHosts : public ::testing::Test {
         {.host = host, .memory_id = memory_id, .machine = "node", .was_here = was_here});
     job_.started(host, 100 + host);
   }
-  /// A worker joins. If it is the last one, the loops begin. Returns how.
+  /// Lets a worker join. If it is the last to join, the loops begin; returns the action that starts
+  /// them.
   Start join(int worker, std::uint64_t committed = 0) {
     job_.joined(worker, 100 + worker, committed);
     if (job_.phase() != JobPhase::preparing) return {};
@@ -118,7 +119,7 @@ class LostHosts : public ::testing::Test {
     const Actions actions = job_.prepared(2, preparations_);
     return std::get<Start>(actions.at(0));
   }
-  /// A worker that lives leaves its loop.
+  /// Lets a living worker leave its loop.
   void unwind(int worker, std::uint64_t committed) {
     job_.unwound(worker, job_.generation(), committed);
   }

@@ -83,7 +83,7 @@ TEST(ReportFilter, ACheckpointIsPartOfWhatWasReported) {
 }
 
 /// If only one version of the state is kept, the loop continues from a checkpoint, and the report
-/// that follows the checkpoint is made again with other words.
+/// that follows the checkpoint is made again with another text.
 TEST(ReportFilter, TheLastReportMadeAgainBehindACheckpointCountsOnce) {
   ReportFilter filter;
   filter.begin_generation(1, 0);

@@ -20,7 +20,7 @@ namespace {
 #define EXPECT_FIELD(fields, field, args, name)                    \
   static_assert(offsetof(fields, field) == offsetof(args, name) && \
                 sizeof(std::declval<fields>().field) == sizeof(std::declval<args>().name))
-// An argument block of weft has a part of the fields of the plug-in's.
+// weft's declaration of an argument block may lack the last fields of the plug-in's block.
 #define EXPECT_PART(fields, args) static_assert(sizeof(fields) <= sizeof(args))
 #define EXPECT_WHOLE(fields, args) static_assert(sizeof(fields) == sizeof(args))
 

@@ -1,4 +1,5 @@
-// Uses real plug-ins of different age: what the fake plug-in does is only as true as these tests.
+// Tests that weft works with real plug-ins of different ages, because the fake plug-in may differ
+// from them.
 
 #include <gtest/gtest.h>
 
@@ -65,7 +66,7 @@ TEST_F(RealPlugins, PassTheSelfTest) {
     test_plugin(*client);
     const CompileFlags flags = client->flags();
     EXPECT_TRUE(flags.contains("xla_cpu_enable_fast_min_max")) << client->plugin().name();
-    // Only XLA of that time used XNNPACK for products.
+    // Of the plug-ins' versions of XLA, only that with API 0.81 uses XNNPACK for products.
     EXPECT_EQ(flags.contains("xla_cpu_use_xnnpack"), client->plugin().minor() == 81);
   }
 }

@@ -67,7 +67,7 @@ TEST(SelfTest, RefusesAPluginWithoutDevices) {
   expect_error(Errc::unavailable, {"no device in this process"}, [&] { test_plugin(*client); });
 }
 
-/// Other devices have memory of their own, so nothing can be in place there.
+/// Other devices have memory of their own, so they can't use the host's memory in place.
 TEST(SelfTest, TestsPlacesOnCpusOnly) {
   LoadedFake fake;
   fake->platform = "cuda";

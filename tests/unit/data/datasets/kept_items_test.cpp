@@ -1,5 +1,5 @@
-/// Tests cached() and skip_errors(). Also tests them, and other datasets, on top of datasets whose
-/// items can be read in one order only.
+/// Tests cached() and skip_errors(), and how they and other datasets use a dataset whose items can
+/// be read in one order only.
 
 #include <atomic>
 #include <set>

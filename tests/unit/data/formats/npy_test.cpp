@@ -288,8 +288,8 @@ TEST(Npy, ReordersWhatNumPyWrote) {
   EXPECT_EQ(reordered(kScalar), "\1"s);
 }
 
-/// Returns the number of an element in the file, computed from its index by the definition of both
-/// orders.
+/// Returns the position of an element in the file, by the definition of row-major and column-major
+/// order.
 std::size_t place_of(const NpyHeader& header, std::span<const std::int64_t> index) {
   std::int64_t place = 0;
   for (int i = 0; i < header.shape.size(); ++i) {

@@ -59,7 +59,7 @@ TEST(ImageSteps, ChangeColoursAsPillowDoes) {
   expect_as_pillow("brightness", 1, [](const auto& image) { adjust_brightness(image, 1.3); });
   expect_as_pillow("contrast", 1, [](const auto& image) { adjust_contrast(image, 0.6); });
   expect_as_pillow("saturation", 2, [](const auto& image) { adjust_saturation(image, 1.7); });
-  // Pillow computes with hues and saturations that are bytes.
+  // The tolerance is 10, because Pillow rounds hues and saturations to bytes.
   expect_as_pillow("hue", 10, [](const auto& image) { adjust_hue(image, 0.2); });
 }
 

@@ -22,8 +22,8 @@ bool is_permutation(const Order& order, std::int64_t size) {
   return true;
 }
 
-/// Returns by how many standard deviations the chi-square statistic of the counts differs from the
-/// mean that it has if all outcomes are equally likely.
+/// Returns the distance of the counts' chi-square statistic from its mean, in standard deviations.
+/// Mean and deviation are those for equally likely outcomes.
 double deviations(const std::vector<int>& counts) {
   double sum = 0;
   for (const int count : counts) sum += count;

@@ -65,8 +65,8 @@ TEST_F(ObjectCache, CopiesAgainWhatSomebodyCutOrRemoved) {
   EXPECT_EQ(text_of(local_copy("mem://b/file")), "first");
 }
 
-/// The cache keeps objects apart if one's name continues the other's after a slash, if names are
-/// equal in two folders, and if a name is also that of one of the cache's own folders.
+/// Objects don't share an entry of the cache if one's name is a folder in the other's, if their
+/// names are equal but their folders differ, or if a name equals that of a folder of the cache.
 TEST_F(ObjectCache, KeepsObjectsApart) {
   for (const char* url : {"mem://b/a", "mem://b/a/a", "mem://b/c/a", "mem://b/files/a",
                           "mem://b/a%2Fa", "mem://b//a", "mem://b/versions", "mem://b/kept"}) {

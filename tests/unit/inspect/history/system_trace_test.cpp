@@ -39,7 +39,8 @@ Written trace_of(const SystemEvents& events, double last_s = 0) {
   return written;
 }
 
-/// Makes events of a system that began 50 s before its snapshot. Times are ms since then.
+/// Makes events of a system that began 50 s before its snapshot. Times are in ms since the system
+/// began.
 class MadeCalls {
  public:
   explicit MadeCalls(const MadeSystem& made) { events.system = made.snapshot; }

@@ -38,7 +38,7 @@ TEST(HostList, IsReadAsItWasWritten) {
   EXPECT_FALSE(list->hosts[1].is_here());
 }
 
-/// Its words are run as commands.
+/// Words of the list are run as commands, so only its owner may be able to write it.
 TEST(HostList, IsRefusedIfOthersMayWriteIt) {
   const testing::TemporaryFolder folder;
   HostList{}.write(folder.path());

@@ -1,4 +1,4 @@
-/// The page and the metrics of actor systems.
+/// Tests the page and the metrics of actor systems.
 
 #include "inspect/page/system_page.hpp"
 

@@ -73,7 +73,7 @@ TEST(Stack, AStoppedProcessStaysStopped) {
   EXPECT_EQ(child.join(), "");
 }
 
-#ifndef WEFT_THREAD_SANITIZER  // it doesn't support threads in forks
+#ifndef WEFT_THREAD_SANITIZER  // ThreadSanitizer supports no threads in forks
 /// The reader stops the child's threads with ptrace. When the child dies meanwhile, this process
 /// must still be able to wait for it.
 TEST(Stack, AProcessThatDiesMeanwhileCanBeWaitedFor) {

@@ -92,7 +92,7 @@ TEST(SystemReader, ReadsMeshesActorsAndMessages) {
   written.node(0).peers().own().call(5).store(5);
   written.node(0).peers().own().call(6).store(6);
   written.send(1, ActorOp::call, 0, 6);
-  written.send(1, ActorOp::call, 0, 7);  // nobody waits for it any more
+  written.send(1, ActorOp::call, 0, 7);  // nobody waits for this call any more
   written.send(1, ActorOp::tell, 1, 0);
 
   const auto lock = LifeLock::take(written.table(), kActorTableLifeByte);

@@ -246,7 +246,7 @@ TEST(SystemWhy, NamesMeshesThatFailedWithTheirFirstCause) {
     system.snapshot.meshes[static_cast<std::size_t>(mesh)].has_ended = true;
     system.snapshot.meshes[static_cast<std::size_t>(mesh)].cause = "a[0].f: no memory";
   }
-  system.snapshot.meshes[2].has_ended = true;  // it was stopped
+  system.snapshot.meshes[2].has_ended = true;  // it was stopped, so it has no cause
   const Why why = why_of(system);
   EXPECT_EQ(why.verdict, Verdict::failed);
   ASSERT_EQ(why.roots.size(), 1) << to_text(why);

@@ -31,7 +31,8 @@ class OverlapTest : public ::testing::Test {
   ValueId sum(ValueId x, const Mesh& mesh) {
     return b_.all_reduce(mesh, x, mesh.axis_atoms(0), ReduceKind::add);
   }
-  /// With `decays`, an update has two ops, of which the first one needs no sum.
+  /// Adds the gradients and updates of all layers. With `decays`, an update has two ops, and the
+  /// first one doesn't need the gradient's sum.
   void train(const Mesh& mesh, bool decays = false) {
     ValueId gradient = parameters_[0];
     for (std::size_t layer = parameters_.size(); layer-- > 0;) {

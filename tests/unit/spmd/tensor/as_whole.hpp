@@ -42,8 +42,8 @@ inline void expect_equal(const std::vector<Values>& actual, const std::vector<Va
   }
 }
 
-/// Runs `program` interpreted and partitioned. Expects the values that `whole`, which computes the
-/// same without shard_map, has on one chip.
+/// Runs `program` in the interpreter and on simulated chips. Expects the values of `whole`, the
+/// same computation without shard_map, on one chip.
 inline void expect_as_whole(const Mesh& mesh, const std::function<Results()>& program,
                             const std::function<Results()>& whole) {
   InterpretRuntime one_chip;

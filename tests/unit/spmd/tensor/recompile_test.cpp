@@ -80,7 +80,7 @@ TEST_F(Recompile, ALearningRateThatChangesIsAnInputFromTheSecondProgramOn) {
 }
 
 /// Expects that a step gives the same results with a changing number as with a scalar tensor, and
-/// compiles this number of programs.
+/// that both together compile `programs` programs.
 template <typename Step>
 void expect_as_with_scalars(SimulateRuntime& runtime, std::size_t programs, Step step) {
   for (int i = 0; i < 12; ++i) {

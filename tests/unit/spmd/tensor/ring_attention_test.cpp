@@ -24,7 +24,8 @@ struct Inputs {
 };
 using Attend = std::function<Tensor(const Inputs&)>;
 
-/// Returns waves whose products have any size, so that the running maximum of the scores changes.
+/// Returns waves whose products differ in magnitude, so that the running maximum of the scores
+/// changes.
 Tensor waves(const Shape& shape, double scale, double pace) {
   return scale * sin(counted(shape, 1) * pace);
 }

@@ -19,10 +19,10 @@ enum class Mutant {
   none,
   no_sets,           ///< the owner only reads the bits
   sets_before_bit,   ///< the taker counts `sets` up before it sets its bit
-  head_before_bit,   ///< the taker says that it has taken before it sets its bit
+  head_before_bit,   ///< the taker counts `head` up before it sets its bit
   releases_at_once,  ///< the sender doesn't wait until the message was taken
   clears_all_bits,   ///< the keeper also clears bits of blocks that are on their way
-  settles_unheard,   ///< the keeper doesn't wait until the living have settled the death
+  settles_unheard,   ///< the keeper doesn't wait until living processes have settled the death
 };
 
 enum class Victim { none, sender, taker };
@@ -70,7 +70,7 @@ void step_sender(const Case& which, const State& state, std::vector<State>& next
     after.has_sender_released = true;
     after.sender_settled = state.taker_dead;
   } else {
-    return;  // waits
+    return;  // the sender waits
   }
   ++after.sender;
   next.push_back(after);
@@ -237,7 +237,7 @@ TEST(LedgerModel, MutantsAreFoundOut) {
 
 /// The lane of a dead sender is used again by the next process with its slot.
 struct Reuse {
-  std::uint8_t number = 1;  ///< of the entry: the dead sender's first message
+  std::uint8_t number = 1;  ///< the entry's number; 1 is the dead sender's first message
   std::uint8_t expected = 1;
   std::uint8_t taken = 0;
   std::uint8_t taker = 0;
@@ -250,7 +250,7 @@ std::string explore_reuse(bool settles_before_it_clears) {
   const auto taker = [=](const Reuse& state, std::vector<Reuse>& next) {
     Reuse after = state;
     const bool clears = state.taker == (settles_before_it_clears ? 2 : 1);
-    if (state.taker == 0 || state.taker == 3) {  // takes what there is
+    if (state.taker == 0 || state.taker == 3) {  // takes a message if there is one
       if (state.number != state.expected) return;
       ++after.taken;
       ++after.expected;

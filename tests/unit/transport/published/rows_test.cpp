@@ -51,7 +51,8 @@ class RowsOfAJob : public ::testing::Test {
       std::memcpy(row + kFields[1].offset, state.data(), 8);
     }
   }
-  /// Returns the number in a row; nothing if it hasn't arrived, -1 if its state is another one's.
+  /// Returns the number in a row; nothing if the row hasn't arrived, -1 if its state doesn't fit
+  /// its number.
   std::optional<std::int64_t> read(std::uint64_t row) const {
     std::int64_t number = 0;
     std::vector<float> state(2);
@@ -122,7 +123,7 @@ TEST_F(RowsOfAJob, KeepTheirBytesUntilTheyAreReleased) {
   EXPECT_FALSE(send(sender, 64, 1)) << "all blocks are in use";
   EXPECT_EQ(header().sender_waits.load(), 1U);
   order.take();
-  order.release(15);  // the second chunk is needed for its last row
+  order.release(15);  // row 15 keeps the second chunk
   EXPECT_EQ(free_blocks(), 1);
   expect_error(Errc::not_found, {"row 7 "}, [&] { read(7); });
   EXPECT_EQ(read(8), 8);
@@ -157,7 +158,7 @@ TEST_F(RowsOfAJob, ThatADeadSenderHadNotSentAreFree) {
   });
   EXPECT_EQ(sender.join(), "killed by signal 9");
   EXPECT_EQ(free_blocks(), 3);
-  RowSender next(job_, "steps");  // can't have the number of the dead one yet
+  RowSender next(job_, "steps");  // the dead sender's number isn't free yet
   ASSERT_TRUE(next.take(8));
   RowOrder order(memory_);
   EXPECT_EQ(free_blocks(), 5) << "what has arrived and what a living sender has isn't free";
@@ -181,13 +182,13 @@ TEST_F(RowsOfAJob, AreTakenOnceByTheNextWorker0) {
     RowOrder first(memory_);
     first.take();
   }
-  header().taken = 2;  // as if it had been killed before it counted the third arrival
+  header().taken = 2;  // as if worker 0 had been killed before it counted the third arrival
   RowOrder second(memory_);
   second.take();
   EXPECT_EQ(header().taken.load(), 3U);
   EXPECT_EQ(header().chunks.load(), 3U);
   EXPECT_EQ(read(20), 20);
-  header().released = 1;  // as if it had been killed before it freed the first chunk's block
+  header().released = 1;  // as if worker 0 had been killed before it freed the first chunk's block
   RowOrder third(memory_);
   EXPECT_EQ(free_blocks(), 6);
   EXPECT_EQ(read(8), 8);

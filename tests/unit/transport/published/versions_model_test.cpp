@@ -19,17 +19,17 @@ constexpr int kLastVersion = 5;
 
 enum class Mutant {
   none,
-  reader_looks_once,      ///< it doesn't look at the version after it has set its bit
-  reader_looks_first,     ///< it looks at the version before it sets its bit
-  worker_looks_first,     ///< it looks at the holders before it takes the version away
-  worker_keeps_version,   ///< it doesn't take the version away
+  reader_looks_once,      ///< a reader doesn't check the version after it has set its bit
+  reader_looks_first,     ///< a reader checks the version before it sets its bit
+  worker_looks_first,     ///< the worker checks for holders before it removes the place's version
+  worker_keeps_version,   ///< the worker doesn't remove the place's version
   newest_before_version,  ///< `newest` names a version before its bytes are written
 };
 
 struct Place {
   int version = 0;
   std::array<bool, kReaders> holders{};
-  int bytes = 0;  ///< the version of its bytes; 0 while they are being written
+  int bytes = 0;  ///< the version that the bytes belong to; 0 during a write
   auto operator<=>(const Place&) const = default;
 
   bool is_held() const { return holders[0] || holders[1]; }
@@ -44,9 +44,9 @@ struct Model {
 
   struct Worker {
     At at = At::idle;
-    int version = 2;  ///< that is published next
+    int version = 2;  ///< the version that is published next
     int place = 0;
-    int before = 0;  ///< the version that the place had
+    int before = 0;  ///< the version that was in the place
     auto operator<=>(const Worker&) const = default;
   } worker{};
 
@@ -90,7 +90,7 @@ void step_worker(const Model& now, Mutant mutant, std::vector<Model>& next) {
       } else if (place.is_held()) {
         place.version = worker.before;
         worker.at = At::idle;
-        ++worker.version;  // it is skipped
+        ++worker.version;  // the version is skipped
       } else {
         worker.at = At::looked;
       }

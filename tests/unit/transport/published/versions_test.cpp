@@ -28,7 +28,7 @@ class Versions : public ::testing::Test {
  protected:
   ~Versions() override { PublishedMemory::remove(job_, "policy"); }
 
-  /// Publishes a version whose bytes all are `paint`. Returns whether it isn't skipped.
+  /// Publishes a version whose bytes are all `paint`. Returns false if the version is skipped.
   bool publish(std::uint64_t version, int paint) {
     writer_.decide(++publication_, version);
     std::byte* const place = writer_.destination(publication_, version);
@@ -147,7 +147,7 @@ TEST_F(Versions, OfSeveralWorkersAppearWhole) {
 
 TEST_F(Versions, ThatAGenerationLeftUnfinishedAreGivenUp) {
   ASSERT_TRUE(publish(1, 1));
-  writer_.decide(++publication_, 2);  // and its worker dies
+  writer_.decide(++publication_, 2);  // the worker dies before it publishes version 2
   VersionReader reader(job_, "policy");
   EXPECT_EQ(reader.newest(), 1U);
   PublishedMemory again = PublishedMemory::open(job_, "policy", false);

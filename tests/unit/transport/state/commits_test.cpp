@@ -170,7 +170,7 @@ TEST_F(CommitsOfHosts, AnErrorNamesTheChipWhoseTwinsHaventToldTheStep) {
                [&] { first.wait(3); });
 }
 
-/// Later steps that twins have told before don't count any more.
+/// A new generation discards the later steps that chips of other hosts reported before.
 TEST_F(CommitsOfHosts, AGenerationBeginsAtAStepThatAllHostsHave) {
   tell(1, 7);
   memory.begin_generation(5);

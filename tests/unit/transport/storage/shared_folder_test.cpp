@@ -35,7 +35,7 @@ TEST(FolderMark, RemovesThoseOfKilledJobs) {
   EXPECT_TRUE(find_mark(folder.path(), "new", kNoWait));
 }
 
-// A folder of /proc isn't on a disk of this machine, as those of network file systems aren't.
+// A folder of /proc, like one of a network file system, isn't on a disk of this machine.
 TEST(FolderMark, IsAnErrorWhereNoFileCanBeMade) {
   testing::expect_error(Errc::io, {"/proc/self/fdinfo/.looks-"},
                         [] { (void)find_mark("/proc/self/fdinfo", "93ef", kNoWait); });

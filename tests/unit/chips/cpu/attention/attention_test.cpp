@@ -37,7 +37,8 @@ Operands operands_of(KernelCase& test, DType dtype, std::mt19937& random, std::i
 
 constexpr std::array kDTypes{DType::f32, DType::bf16, DType::f16, DType::f64};
 
-/// Compares the op that `make` appends with the interpreter; `scale` is the size of its elements.
+/// Compares the op that `make` appends with the interpreter; `scale` is the magnitude of its
+/// elements.
 void expect_reference(unsigned seed, double scale,
                       const std::function<ValueId(KernelCase&, DType, std::mt19937&)>& make) {
   const DType dtype = kDTypes[seed % kDTypes.size()];
@@ -79,7 +80,7 @@ TEST(Attention, OfEverySizeAgreesWithTheReferenceAndOnEveryPath) {
   }
 }
 
-// The kernel that multiplies bf16 takes two numbers at a time, of rows, queries or keys. Their
+// The kernel for bf16 multiplies pairs of neighbors along rows, queries or keys, and each of these
 // counts may be odd.
 TEST(Attention, OfBf16AgreesForOddAndEvenSizes) {
   unsigned seed = 0;

@@ -96,7 +96,7 @@ TEST(Convolution, IsExactOnWholeNumbers) {
     SCOPED_TRACE(fmt::format("seed {}: {} by {}", seed, fmt::join(test.program.op_attrs(0), ","),
                              static_cast<int>(convolution_method(test.program, 0))));
     ++count[convolution_method(test.program, 0)];
-    // Whole sums aren't exact in bf16 beyond 256, so bf16 is compared within its rounding.
+    // bf16 can't represent all whole numbers above 256, so its sums are compared within a rounding.
     if (test.program.type(0).dtype == DType::bf16) {
       expect_near(test, epsilon(DType::bf16));
     } else {

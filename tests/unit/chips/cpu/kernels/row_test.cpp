@@ -38,11 +38,11 @@ TEST(Row, AgreesWithTheReference) {
     const ValueId x = test.input({dtype, shape}, random, -3, 3);
     const ValueId g = test.input({dtype, shape}, random, -1, 1);
     test.output(kOps[seed % kOps.size()](test.build, x, g));
-    // The sums along a row have magnitudes between 1 and the row's length. Terms cancel, and the
-    // result is rounded once.
+    // The terms of sums along a row may cancel, so errors are compared with `sums`, the terms'
+    // magnitude, where the result is smaller. Results of 16 bits are rounded once more.
     const double rounding = is_half(dtype) ? epsilon(dtype) : 0;
     const double sums = seed % kOps.size() == 0 ? 1e-6 : seed % kOps.size() < 4 ? 100 : 1;
-    // Below 2^-14, f16 numbers have the same distance from each other.
+    // Below 2^-14 the distance between f16 numbers, and so the rounding error, is constant.
     const double scale = dtype == DType::f16 ? std::max(sums, 0x1p-14) : sums;
     expect_near(test, 1e-5 + rounding * 1.01, scale);
   }
