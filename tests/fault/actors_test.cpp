@@ -1,8 +1,9 @@
 /// Kills processes of actors at random instants while threads call them. Every call must end with
-/// the right answer, or with the loss of its process; no memory may leak, though the heaps have
-/// room for few tensors. WEFT_ACTOR_KILLS sets the number of kills; the default is 60. The test
-/// prints how long after a kill callers were told, and how long after the kernel had ended the
-/// process: the kernel needs milliseconds for that, and more if others wait for the cores.
+/// the right answer, or with the error that its process was lost. The heaps have room for few
+/// tensors, so a leak would soon fill them. WEFT_ACTOR_KILLS sets the number of kills; the default
+/// is 60. The test prints how long callers waited for the news of a death, counted from the kill
+/// and from the end of the process. The kernel takes milliseconds to end a process, and longer if
+/// other processes need the cores.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -88,7 +89,7 @@ class KilledActors {
     }
   }
 
-  /// Kills a process after a random number of calls, and continues or stops it first at times.
+  /// Kills a process after a random number of calls. Sometimes stops it first.
   void kill_one(std::mt19937_64& random) {
     const auto process = static_cast<std::size_t>(random() % kProcesses);
     const int pid = actors_[static_cast<int>(process) * kActors / kProcesses]
@@ -134,11 +135,12 @@ class KilledActors {
   static double ms_since(Clock::rep then, Clock::rep now) {
     return std::chrono::duration<double, std::milli>(Clock::duration(now - then)).count();
   }
-  /// Notes how long ago the process of an actor was killed, and how long ago it had ended.
+  /// Records how long ago the process of an actor was killed and how long ago it ended, when a
+  /// caller gets the error.
   void told(int index) {
     const auto process = static_cast<std::size_t>(index / (kActors / kProcesses));
     const Clock::rep now_told = now();
-    // A caller can be told before the thread that kills has run again after the process's end.
+    // A caller may get the error before the killing thread has stored the time of the end.
     const Clock::rep ended = std::min(ended_at_[process].load(), now_told);
     const std::lock_guard lock(mutex_);
     after_kill_ms_.push_back(ms_since(killed_at_[process].load(), now_told));
@@ -153,9 +155,9 @@ class KilledActors {
   std::atomic<bool> is_stopped_ = false;
   std::atomic<std::uint64_t> calls_ = 0;
   std::array<std::atomic<Clock::rep>, kProcesses> killed_at_{};
-  std::array<std::atomic<Clock::rep>, kProcesses> ended_at_{};  ///< kRuns: it hasn't ended
+  std::array<std::atomic<Clock::rep>, kProcesses> ended_at_{};  ///< kRuns until the end
   std::mutex mutex_;
-  std::vector<double> after_kill_ms_;  // guarded by mutex_, as the next
+  std::vector<double> after_kill_ms_;  // guarded by mutex_, like the next member
   std::vector<double> after_end_ms_;
 };
 

@@ -207,7 +207,7 @@ TEST(Checkpoint, AKillInTheMiddleOfASaveLeavesACurveThatGoesOnOnFewerChips) {
 TEST(Checkpoint, IsSavedWhenTheJobIsAskedToEnd) {
   const testing::TemporaryFolder folder;
   std::vector<std::string> words = digits(folder.path(), "auto");
-  words[10] = "0";  // no interval
+  words[10] = "0";  // no saves at an interval
   AppProcess app(words);
   const std::string job = app.job();
   const Board board = Board::open(job.substr(0, 32), true);
@@ -234,7 +234,7 @@ TEST(Checkpoint, OneFolderIsOfOneJobAtATime) {
   finished(first);
 }
 
-/// The other workers don't save but go on with the step. That must be an error, not a hang.
+/// The other workers don't save but continue the step, which must be an error, not a hang.
 TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
   FaultApp app({"--mode", "save_alone"});
   const Json result = failure_of(app);

@@ -112,7 +112,7 @@ TEST(Commands, OfAJobThatIsKilledAreKnownToTheNextOne) {
     expected.push_back({"rate", 0.125, post("rate", 0.125)});
     expected.push_back({"halve", nullptr, post("halve", nullptr)});
     expected.push_back({"save", nullptr, post("save", nullptr)});
-    post("halve", nullptr);  // its steps are lost, and so is the command
+    post("halve", nullptr);  // lost, as are the steps since the save
     ASSERT_EQ(::kill(run.app().pid(), SIGKILL), 0);
     run.app().wait();
   }
@@ -135,7 +135,7 @@ TEST(Commands, OfADeadJobAreRescued) {
     WatchedRun run(app_words(folder, {"--checkpoints", checkpoints, "--keep-for-rescue", "60"}),
                    kWorkers);
     const std::string job = dead = run.app().job().substr(0, 32);
-    for (int i = 0; i < 70; ++i) {  // more than the memory of the chips marks
+    for (int i = 0; i < 70; ++i) {  // more commands than the chips' memory can list
       const char* const name = i % 2 == 0 ? "rate" : "halve";
       const Json payload = i % 2 == 0 ? Json(0.01 * (i + 1)) : Json();
       expected.push_back({name, payload, post_command(job, name, payload, {}).value()});

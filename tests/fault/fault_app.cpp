@@ -255,8 +255,8 @@ void save_other(weft::CheckpointManager& checkpoints, const weft::Parameter& sum
 /// The step that the loop has reached.
 std::atomic<std::uint64_t> loop_step{0};
 
-/// A source of zeros. Whoever reads it first waits until this process's loop has reached `step`,
-/// and then kills the process. A save reads it, so the process dies while it writes the save.
+/// A source of zeros. The first read waits until this process's loop has reached `step`, and then
+/// kills the process. A save reads the source, so the process dies while it writes the save.
 class Deadly : public weft::TensorSource {
  public:
   Deadly(std::string once, std::uint64_t step) : once_(std::move(once)), step_(step) {}
@@ -364,7 +364,7 @@ void loop(weft::TrainContext& ctx, const weft::Config& config) {
   if (victim && first_time(once)) std::raise(SIGKILL);
 }
 
-/// Prints the job's id for the test, and misbehaves in callbacks in the modes that say so.
+/// Prints the job's id for the test, and misbehaves in callbacks in some modes.
 class Announce : public weft::Callback {
  public:
   explicit Announce(const std::string& mode) : mode_(mode) {}

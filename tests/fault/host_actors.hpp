@@ -45,7 +45,7 @@ inline void require_plus_one(const HostTensor& tensor, std::int64_t size) {
   }
 }
 
-// Scenarios in which processes or hosts are killed, or stand still (host_actors_kills.cpp).
+// Scenarios in which processes or hosts are killed or stopped (host_actors_kills.cpp).
 void kill_process(ActorSystem& system);
 void kill_a_sender(ActorSystem& system);
 void call_beside_a_full_lane(ActorSystem& system);

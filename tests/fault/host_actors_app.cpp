@@ -1,5 +1,6 @@
 /// An actor system over several hosts, for tests: the first argument names what host 0 does with
-/// it. The program ends with code 0 if all was as expected, and else prints what was not.
+/// it. The program ends with code 0 if all results are as expected; otherwise it prints the wrong
+/// one.
 
 #include <unistd.h>
 
@@ -79,7 +80,7 @@ void tells(weft::ActorSystem& system) {
   for (int sender = 0; sender < 3; ++sender) {
     senders.emplace_back([&mesh, sender] {
       for (int i = 0; i < kCount; ++i) mesh[1].tell<&Scorer::note>(sender, i);
-      mesh[1].call<&Scorer::sum>().get();  // behind them
+      mesh[1].call<&Scorer::sum>().get();  // runs after all notes
     });
   }
   senders.clear();
@@ -118,7 +119,7 @@ void refusals(weft::ActorSystem& system) {
   const auto pipe = mesh[1].call<&Scorer::pipe_error>().get();
   require(pipe.find("the actor system is on 2 hosts, and a pipe needs") != std::string::npos, pipe);
   const auto attached = mesh[1].call<&Scorer::attach_error>("hosts").get();
-  require(attached.empty(), attached);  // a slot of the machine of host 0
+  require(attached.empty(), attached);  // both hosts are on one machine, so attach() works
   try {
     system.spawn(scorer, {.name = "more", .place = weft::processes(1, 2)});
     require(false, "host 2 is refused");
@@ -144,7 +145,8 @@ void count(weft::TrainContext& ctx, const weft::Config& config) {
 }
 weft::Loop counting{"fault.count", count};
 
-/// Host 0 trains, and its loop calls an actor of host 1, whose actors have none of its parameters.
+/// Host 0 trains, and its loop calls an actor of host 1. Actors of host 1 can't read the
+/// parameters.
 void job(weft::ActorSystem& system) {
   const Mesh mesh = spawn(system, 2);
   const std::string until = std::string(std::getenv("STORAGE")) + "/until";

@@ -64,7 +64,8 @@ void kill_a_sender(ActorSystem& system) {
   auto busy = sink[0].call<&Scorer::hang>(storage + "/until");
   const Where before = producer[0].call<&Scorer::where>().get();
   auto flood = producer[0].call<&Scorer::flood>(sink[0], storage + "/floods");
-  // The file has the number of the last message. It stands still when no more may be sent.
+  // The file has the number of the last message. The sender stops when no more messages may be
+  // under way.
   const auto sent = [&] {
     int number = 0;
     std::ifstream(storage + "/floods") >> number;
@@ -113,7 +114,7 @@ void hang(ActorSystem& system) {
 }
 
 void lose_host(ActorSystem& system, int signal) {
-  const Mesh mesh = spawn(system, 4, {.max_restarts = 1, .backoff_s = 0.01});  // one loss
+  const Mesh mesh = spawn(system, 4, {.max_restarts = 1, .backoff_s = 0.01});  // survives one loss
   const Where before = mesh[3].call<&Scorer::where>().get();
   auto hanging = mesh[3].call<&Scorer::hang>("");
   auto here = mesh[0].call<&Scorer::hang>("");

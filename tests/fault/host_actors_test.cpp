@@ -1,5 +1,5 @@
-/// Runs actor systems over slots of this machine, which share no memory. What happens is in
-/// host_actors_app.cpp, whose host 0 checks it.
+/// Runs actor systems over slots of this machine, which share no memory. The scenarios are in
+/// host_actors_app.cpp; host 0 checks their results.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -79,9 +79,9 @@ TEST_F(HostActors, LetNoStrangerIn) {
   testing::wait_until([&] { return testing::TcpStranger(slots.port()).connected(); });
   const testing::TcpStranger garbage(slots.port());
   garbage.say("GET / HTTP/1.1\r\n\r\n");
-  garbage.hear(1);  // until it is closed
+  garbage.hear(1);  // waits until the host closes the connection
   std::ofstream(slots.secret()) << "another secret, which has 16 bytes\n";
-  AppProcess& other = slots.start(1, 2, {"1"});  // it tries for 1 s
+  AppProcess& other = slots.start(1, 2, {"1"});  // tries to connect for 1 s
   EXPECT_EQ(other.wait(), 1);
   expect_says(other, "host 1 (");
   expect_says(other, "hasn't reached host 0 of actor system \"hosts\"");

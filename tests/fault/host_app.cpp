@@ -23,23 +23,23 @@ namespace {
 
 struct Plan {
   std::uint64_t steps = 40;
-  std::uint64_t meets_every = 0;  ///< steps; 0: never
+  std::uint64_t meets_every = 0;  ///< the interval in steps; 0: never
   bool shifts = false;            ///< each step shifts the parts of a value along the chips
   bool is_whole = false;          ///< each host has the whole state
   bool adds = false;              ///< each step adds a large sum
-  std::string once{};             ///< the file that says that the following has been done
-  std::uint64_t acts_at = 0;      ///< the step at which it is done; 0: half of the steps
+  std::string once{};             ///< the file that exists after the action below
+  std::uint64_t acts_at = 0;      ///< the step of the action; 0: half of the steps
   int kills = -1;                 ///< the worker that kills itself
-  int signals = -1;               ///< the worker that sends `signal` to its parent then
+  int signals = -1;               ///< the worker that sends `signal` to its parent
   int signal = SIGKILL;
-  int waits = -1;  ///< the worker that waits until `once` exists, and makes `once`.waits before
-  std::uint64_t save_every = 0;  ///< steps; 0: the loop saves no checkpoints
+  int waits = -1;  ///< the worker that makes `once`.waits and waits until `once` exists
+  std::uint64_t save_every = 0;  ///< the interval in steps; 0: no checkpoints
 };
 Plan plan;  // main() sets it before fit(), in the workers too
 
 std::atomic<bool> dies_in_copy{false};  ///< the next copied() kills this process
 
-/// Returns x from an op that nothing moves. It kills the process if that is wanted.
+/// Returns x, copied by an op that no pass moves. If `dies_in_copy`, the op kills the process.
 weft::Tensor copied(const weft::Tensor& x) {
   const weft::CustomOp op{
       .name = "copied", .sharding_rule = "i j -> i j", .kernel = [](const weft::CustomCall& call) {
@@ -98,7 +98,7 @@ void count(weft::TrainContext& ctx) {
         ::kill(::getpid(), SIGKILL);
       } else if (plan.signals >= 0) {
         ::kill(::getppid(), plan.signal);
-        for (;;) ::pause();  // the parent, or its end, ends this process
+        for (;;) ::pause();  // the parent ends this process, or dies and takes it with it
       }
     }
     if (large) large->add();

@@ -1,5 +1,5 @@
-/// Tests how a job gets along with its process and its machine: output streams, signals, the run
-/// folder, and other calls of fit().
+/// Tests how a job uses its process and its machine: output streams, signals, the run folder, and
+/// other calls of fit().
 
 #include <gtest/gtest.h>
 

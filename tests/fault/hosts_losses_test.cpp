@@ -1,5 +1,6 @@
-/// Loses workers and hosts of jobs over two slots of this machine, at random moments and in all
-/// ways that need no root. WEFT_HOST_LOSSES=1000 for the large number, WEFT_SEED=N for other ones.
+/// Tests jobs over two slots of this machine that lose workers and hosts, at random moments and in
+/// all ways that need no root. WEFT_HOST_LOSSES sets the number of losses, and WEFT_SEED=N chooses
+/// other ones.
 
 #include <gtest/gtest.h>
 
@@ -29,8 +30,8 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// A job on two hosts with two workers each, to which losses happen. Each waits for lines of the
-/// job before and after, so that the moment is a random one of the training.
+/// A job on two hosts with two workers each, to which losses happen. Between losses, a random
+/// number of lines of the training passes.
 class LossyJob {
  public:
   LossyJob(const std::vector<std::string>& words, const std::vector<std::string>& variables,
@@ -91,7 +92,7 @@ class LossyJob {
   }
   void kill_machine() {
     const std::vector<pid_t> workers = testing::children_of(agent().pid());
-    ::kill(agent().pid(), SIGSTOP);  // it can't tell of its workers
+    ::kill(agent().pid(), SIGSTOP);  // so that it can't report its workers' deaths
     for (const pid_t worker : workers) ::kill(worker, SIGKILL);
     kill_agent();
   }
@@ -99,13 +100,14 @@ class LossyJob {
     kill_a_worker(trainer());
     kill_agent();
   }
-  /// The job may take the host for lost, or may not notice.
+  /// Stops the agent briefly. The job may consider the host lost, or may not notice.
   void stop_agent_for_a_moment() {
     ::kill(agent().pid(), SIGSTOP);
     kill_a_worker(agent());
     ::kill(agent().pid(), SIGCONT);
   }
-  /// The host comes back after its loss, or finds that another process has its place.
+  /// Stops the agent until the job considers the host lost. Then the host comes back, or is
+  /// replaced and ends when it finds another process in its place.
   void silence_agent(bool is_replaced) {
     AppProcess& silent = agent();
     ::kill(silent.pid(), SIGSTOP);
@@ -123,7 +125,7 @@ class LossyJob {
 
   Slots slots_;
   std::mt19937_64& random_;
-  std::size_t agent_ = 1;  ///< the number of the start of the present host 1
+  std::size_t agent_ = 1;  ///< the number of the start of the current host 1
   std::uint64_t losses_ = 0;
 };
 

@@ -24,7 +24,7 @@ using testing::NetMachines;
 using testing::Slots;
 using Json = nlohmann::json;
 
-/// Two machines, and one that is spare.
+/// A fixture with two machines and a spare one.
 class HostsNet : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -113,7 +113,7 @@ TEST_F(HostsNet, TakeAHostBackManyTimes) {
 
 TEST_F(HostsNet, ReplaceAMachineThatVanishesByTheSpareOne) {
   begin_and_wait_at_200();
-  machines_.set_link(1, false);  // so that no connection of it ends
+  machines_.set_link(1, false);  // so that the kill closes no connection
   ::kill(host(1).pid(), SIGKILL);
   EXPECT_NE(host(0).wait_for_line("is lost: it has been silent for"), "") << host(0).output();
   go();

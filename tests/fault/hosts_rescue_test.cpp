@@ -51,7 +51,8 @@ class HostsRescue : public ::testing::Test {
     begin(more, checkpoints_of_1);
     return slots_->finish();
   }
-  /// Runs the job until its trainer is killed, and returns the ids of its memories by host.
+  /// Runs the job until its trainer is killed, and sets job_. Expects one dead memory of the job
+  /// per host.
   void kill_trainer(Words more, const std::string& checkpoints_of_1 = "") {
     more.insert(more.end(),
                 {"--signals", "0", "--acts-at", "25", "--once", folder_.path() + "/once"});
@@ -88,7 +89,7 @@ class HostsRescue : public ::testing::Test {
     EXPECT_EQ(code, 0) << printed;
     if (code != 0) return {};
     const Json rescued = Json::parse(printed);
-    // The loop is ahead of the chips.
+    // The loop was at step 25, ahead of the steps that the chips had committed.
     EXPECT_GE(rescued.at("step"), 22);
     EXPECT_LE(rescued.at("step"), 25);
     EXPECT_TRUE(rescued.at("left").empty()) << rescued;
@@ -169,7 +170,7 @@ TEST_F(HostsRescue, JoinsThePartsOfStateThatIsDivided) {
   expect_says(host(0), "the job continues at step 2");
 }
 
-/// As on two machines, each command has the memory of one host.
+/// Each command rescues the memory of one host, as commands on two machines would.
 TEST_F(HostsRescue, WaitsForThePartsOfOtherHosts) {
   const Json whole = undisturbed(kDivided);
   kill_trainer(kept(kDivided));

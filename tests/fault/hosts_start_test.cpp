@@ -74,7 +74,8 @@ TEST_F(HostStart, MeetsByAFile) {
 }
 
 TEST_F(HostStart, MeetsInAnyOrderThoughAFileOfAnEarlierRunIsThere) {
-  // The same text as of a trainer on this machine makes the address one that is tried.
+  // The agent tries the loopback address only if "loopback" has the text of a trainer on this
+  // machine.
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   const nlohmann::json stale{

@@ -90,7 +90,8 @@ class OwnFolders : public ::testing::Test {
       }
     }
   }
-  /// Trains for 20 steps and saves at 10 and 20. Returns what 40 steps without an end give.
+  /// Trains for 20 steps and saves at 10 and 20. Returns the result of another job, which trains
+  /// for 40 steps at once.
   Json train_20() {
     const Json whole = run({"--whole", "--steps", "40"});
     EXPECT_EQ(whole.at("counter"), 40);

@@ -1,5 +1,6 @@
-/// Runs jobs over two slots of this machine, which share no memory: their losses have the bits of
-/// one memory, what contradicts is refused on every host, and a lost host ends the job by name.
+/// Runs jobs over two slots of this machine, which share no memory: their losses equal those of one
+/// memory bit for bit, contradictions between hosts are refused on every host, and errors name lost
+/// hosts.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -256,7 +257,7 @@ TEST_F(LostHost, ComesBackWithItsMemoryAfterItWasSilent) {
 TEST_F(LostHost, IsReplacedByAProcessThatComesBeforeTheLossIsNoticed) {
   begin(SIGSTOP, {"--whole"});
   testing::wait_until([&] { return std::filesystem::exists(once()); });
-  // On a slow machine it comes later, which is well too.
+  // On a slow machine, the process may come after the loss is noticed. The results are the same.
   slots_->start(1);
   expect_all_steps(2);
   expect_gets_the_state();

@@ -1,5 +1,5 @@
-/// Kills processes that exchange blocks, after random numbers of messages. WEFT_LANE_KILLS=10000
-/// makes so many kills. WEFT_SEED=n repeats the order of kills, but not their instants.
+/// Kills processes that exchange blocks, after random numbers of messages. WEFT_LANE_KILLS sets the
+/// number of kills. WEFT_SEED=n repeats the order of kills, but not their instants.
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ class Worker {
       act();
       while (held_.size() > kHeldMax) release(random_() % held_.size());
     }
-    // The test stops all workers at once, so each takes messages until all are without any.
+    // The test stops all workers at once, so each takes messages until no worker has any.
     while (shared().stop.load(std::memory_order_relaxed) == 1) {
       listen();
       while (!held_.empty()) release(0);

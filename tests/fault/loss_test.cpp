@@ -112,7 +112,7 @@ TEST(Loss, AWorkerThatNeverJoinsIsNamedAfterTheTimeout) {
 TEST(Loss, AKillBeforeTheJoinIsNamed) {
   FaultApp app({"--mode", "never_join"});
   const std::string job = app.job();
-  std::vector<pid_t> outside;  // only the victim is left here when the other workers have joined
+  std::vector<pid_t> outside;  // workers that haven't joined; in the end only the victim
   wait_until([&] {
     outside = testing::processes_of(job);
     const bool all_started = outside.size() == 3;

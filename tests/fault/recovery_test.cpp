@@ -57,7 +57,7 @@ class DigitsRun : public testing::WatchedRun {
 };
 
 /// Kills workers at random instants without a clock: waits until the job has reached a step or a
-/// worker a state, then yields a random number of times, and kills.
+/// worker has reached a state, yields a random number of times, and kills.
 class Killer {
  public:
   explicit Killer(std::uint64_t seed) : random_(seed) {}

@@ -34,7 +34,7 @@ using Json = nlohmann::json;
 // A job has to be longer than the delay between the step that a test sees and its kill.
 constexpr int kEpochs = 12;
 constexpr std::uint64_t kSteps = 44 * kEpochs;
-// The job of a test that needs no end of it.
+// The epochs of a job that a test ends before it is done.
 constexpr int kEndless = 1'000'000;
 
 int kill_count() {

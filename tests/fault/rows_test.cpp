@@ -1,6 +1,5 @@
-/// Kills workers that read rows, and processes that write them, at random instants.
-/// WEFT_ROW_KILLS=10000 makes so many kills. WEFT_SEED=n repeats the order of kills, but not their
-/// instants.
+/// Kills workers that read rows, and processes that write them, at random instants. WEFT_ROW_KILLS
+/// sets the number of kills. WEFT_SEED=n repeats the order of kills, but not their instants.
 
 #include <gtest/gtest.h>
 
@@ -29,14 +28,14 @@ namespace {
 
 constexpr int kWorkers = 2;
 constexpr int kSenders = 3;
-constexpr std::uint64_t kStep = 32;  ///< rows
+constexpr std::uint64_t kStep = 32;  ///< rows per step
 constexpr std::uint64_t kCapacity = 1024;
 constexpr std::size_t kRowsMax = std::size_t{1} << 24;
 
 struct Row {
-  std::uint64_t chunk;         ///< sender, its process, and the number of the chunk
-  std::uint32_t index;         ///< in the chunk
-  std::uint32_t count;         ///< of the chunk
+  std::uint64_t chunk;         ///< made from the sender, its process and a count
+  std::uint32_t index;         ///< the row's index in the chunk
+  std::uint32_t count;         ///< the number of rows in the chunk
   std::uint64_t filler[13]{};  ///< each is `chunk` + `index`
 };
 
@@ -46,7 +45,7 @@ struct Progress {
   std::atomic<std::uint64_t> allowed;  ///< rows that workers may read until the next kill
   std::atomic<std::uint64_t> committed[kWorkers];  ///< rows of the steps that have ended
   std::atomic<std::uint64_t> other;   ///< rows that weren't the same when they were read again
-  std::atomic<std::uint64_t> broken;  ///< rows that aren't whole, and processes that failed
+  std::atomic<std::uint64_t> broken;  ///< rows with wrong contents, and failed processes
   std::atomic<std::uint64_t> first[kRowsMax];  ///< by row: a hash of its first reading
 };
 
@@ -69,7 +68,7 @@ void check_row(std::uint64_t number, const Row& row) {
   }
 }
 
-/// Reads rows step by step, and begins where all workers have been.
+/// Reads rows step by step, from the first row that some worker hasn't committed.
 void run_reader(const std::string& job, int worker) {
   RowMemory memory = RowMemory::open(job, "r");
   std::optional<RowOrder> order;
@@ -152,7 +151,7 @@ class Team {
       senders_.erase(senders_.begin() + static_cast<std::ptrdiff_t>(which));
       return start_sender();
     }
-    // A job without one of its workers ends the generation of the others.
+    // If a job loses one worker, it also ends the generation of the others.
     const std::size_t first = random_() % kWorkers;
     testing::kill_fork(workers_[first]);
     testing::kill_fork(workers_[1 - first]);
@@ -181,7 +180,7 @@ class Team {
   }
   void start_workers() {
     workers_.clear();
-    // A worker begins where all have been, so no worker may count as further.
+    // All workers begin at the first row that some worker hadn't committed.
     const std::uint64_t rows = committed_by_all();
     for (auto& each : progress().committed) each = rows;
     for (int worker = 0; worker < kWorkers; ++worker) {

@@ -20,7 +20,7 @@ namespace weft::testing {
 
 struct Where {
   int pid = 0;
-  int parent = 0;  ///< the program of its host
+  int parent = 0;  ///< the pid of the host's program
   int incarnation = 0;
 };
 
@@ -56,13 +56,14 @@ class Scorer {
   int parent_of(const weft::ActorRef<Scorer>& other) const {
     return other.call<&Scorer::where>().get().parent;
   }
-  /// Runs until there is this file, or the actor is to stop.
+  /// Runs until this file exists or the actor is told to stop.
   void hang(const std::string& until) {
     while (!ctx_.stop().stop_requested() && (until.empty() || ::access(until.c_str(), F_OK) != 0)) {
       std::this_thread::yield();
     }
   }
-  /// Tells numbers to another actor without end, and writes each of them into a file before.
+  /// Sends increasing numbers to another actor until it is told to stop. Writes each number to a
+  /// file first.
   void flood(const weft::ActorRef<Scorer>& to, const std::string& path) {
     for (int i = 0; !ctx_.stop().stop_requested(); ++i) {
       std::ofstream(path) << i << '\n';

@@ -97,8 +97,8 @@ TEST_F(Sweep, DoesNotTouchAJobThatLivesWhereverItsLockIs) {
   EXPECT_EQ(segments(), 0U);
 }
 
-/// A folder and a link stand where locks should be. The sweep names them and exits with 1, but it
-/// sweeps the dead job.
+/// A folder and a link are in place of locks. The sweep names them and exits with 1, but it sweeps
+/// the dead job.
 TEST_F(Sweep, IsNotEndedByWhatIsNoneOfWeft) {
   kill_trainer();
   const fs::path root = runtime / "here" / "weft";

@@ -1,5 +1,5 @@
 /// Kills workers that publish versions, and processes that read them, at random instants.
-/// WEFT_VERSION_KILLS=10000 makes so many kills. WEFT_SEED=n repeats the order of kills, but not
+/// WEFT_VERSION_KILLS sets the number of kills. WEFT_SEED=n repeats the order of kills, but not
 /// their instants.
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kWorkers = 2;
 constexpr int kReaders = 4;
-constexpr std::size_t kWords = 2048;  ///< of a version; each worker copies a half
+constexpr std::size_t kWords = 2048;  ///< words of a version; each worker copies a half
 constexpr std::size_t kVersionsMax = std::size_t{1} << 22;
 
 /// Memory that the test shares with its processes.
@@ -124,7 +124,7 @@ class Processes {
     const std::uint64_t last = seen().holds + random_() % 200;
     while (seen().holds < last) sched_yield();
     if (random_() % 3 != 0) return kill_reader();
-    // A job without one of its workers ends the generation of the others.
+    // If a job loses one worker, it also ends the generation of the others.
     const std::size_t first = random_() % kWorkers;
     testing::kill_fork(workers_[first]);
     testing::kill_fork(workers_[1 - first]);

@@ -218,7 +218,7 @@ TEST(WhyFolder, ADeadlockOfAllWorkers) {
   expect_hang_in_folder("all_deadlock", "folder-all-deadlock.txt");
 }
 
-/// The answer after the job's end doesn't mention a hang that was over by then.
+/// After the job's end, the answer doesn't mention a hang that was over before.
 TEST(WhyFolder, AHangThatHasEnded) {
   const testing::TemporaryFolder runs;
   FaultApp app({"--mode", "stop", "--hang-warning", "0.5", "--storage", runs.path()});
