@@ -97,7 +97,7 @@ const ActorType<Worker> worker{"test.worker"};
 
 int main(int argc, char** argv) {
   if (std::getenv("WEFT_ACTORS") != nullptr && std::getenv("WEFT_TEST_ACTOR_PROCESS_EXITS")) {
-    return 3;  // as a program does that doesn't come to worker_main()
+    return 3;  // like a program that ends before it calls worker_main()
   }
   weft::worker_main(argc, argv);
   ::testing::InitGoogleTest(&argc, argv);

@@ -1,5 +1,5 @@
 #pragma once
-/// The actors of these tests.
+/// The actors that tests of actors call.
 
 #include <weft/actor.hpp>
 
@@ -18,7 +18,7 @@ struct Named {
   std::optional<int> extra{};
 };
 
-/// Answers in the ways that the tests need.
+/// An actor that answers in the ways that tests need.
 class Echo {
  public:
   explicit Echo(ActorContext& ctx) : ctx_(ctx) { ++made; }
@@ -37,7 +37,7 @@ class Echo {
   int wait_for_stop() const;
   /// Ends the process as a kill from outside does.
   void kill_process() const;
-  /// Does the same the first time only: while the file doesn't exist.
+  /// Kills the process only the first time, when the file doesn't exist yet.
   int kill_process_once(const std::string& file) const;
   std::string too_long() const { return std::string(100'000, 'x'); }
 
@@ -46,14 +46,14 @@ class Echo {
                 &Echo::fail_with, &Echo::doubled, &Echo::pass, &Echo::wait_for_stop,
                 &Echo::kill_process, &Echo::kill_process_once, &Echo::too_long>;
 
-  static inline std::atomic<int> made = 0;  ///< how many there are in this process
+  static inline std::atomic<int> made = 0;  ///< the number of Echos that exist in this process
 
  private:
   ActorContext& ctx_;
   std::string log_;
 };
 
-/// Calls other actors.
+/// An actor that calls other actors.
 class Caller {
  public:
   explicit Caller(ActorContext& ctx) : ctx_(ctx) {}
@@ -66,7 +66,7 @@ class Caller {
   ActorContext& ctx_;
 };
 
-/// Counts in work(), and fails when it is told to.
+/// An actor that counts in work(), and fails when it is told to.
 class Worker {
  public:
   explicit Worker(ActorContext& ctx);
@@ -82,7 +82,7 @@ class Worker {
   bool must_fail_ = false;
 };
 
-/// Asks actors that it is given, and answers later.
+/// An actor that calls actors given by reference, and gives answers later.
 class Desk {
  public:
   explicit Desk(ActorContext& ctx) : ctx_(ctx) {}
@@ -102,7 +102,7 @@ class Desk {
   /// Asks the last of these desks, which asks the one before it, and so on. Desk 0 answers.
   int ask_along(const std::vector<ActorRef<Desk>>& desks);
   int zero() const { return 0; }
-  /// Runs for so many milliseconds.
+  /// Keeps its core busy for this number of milliseconds.
   void spin(int ms) const;
 
   using endpoints = Endpoints<&Desk::ask, &Desk::echoes, &Desk::self, &Desk::later, &Desk::at_once,

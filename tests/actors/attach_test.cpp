@@ -1,4 +1,4 @@
-/// Programs that call the actors of a system of another program.
+/// Tests programs that call the actors of another program's system.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@
 
 namespace weft::attach_test {
 
-/// As attached_app has them, in another version.
+/// The types of attached_app, as another version of the program declares them.
 struct Item {
   std::string note;
   std::int16_t id = 0;
@@ -156,8 +156,8 @@ TEST(Attach, TranslatesBetweenVersionsOfAClass) {
   const std::optional<Found> found = here.call<&Store::find>(-9).get();
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->id, -9);
-  EXPECT_EQ(found->weight, 1.0);                      // the default of the system's program
-  EXPECT_EQ(found->extra, (std::vector<int>{1, 2}));  // the default of this one
+  EXPECT_EQ(found->weight, 1.0);                      // the default in attached_app
+  EXPECT_EQ(found->extra, (std::vector<int>{1, 2}));  // the default in this file
   EXPECT_TRUE(here.call<&Store::find>(10).get().has_value());
   EXPECT_FALSE(here.call<&Store::find>(11).get().has_value());
 }
@@ -250,7 +250,7 @@ TEST(Attach, AnswersWithReferencesOutliveTheSystem) {
 TEST(Attach, LetsOthersGoOnWhileItIsDetachedButHeld) {
   const Server server;
   std::optional<AttachedSystem> first = attach(server.name());
-  const auto held = first->find(store, "here")[0];  // keeps its place in the table
+  const auto held = first->find(store, "here")[0];  // keeps the place of `first` in the table
   first.reset();
   const int processes = processes_of(server.id());
   {
@@ -271,7 +271,7 @@ TEST(Attach, ThatFailsGivesItsPlaceBack) {
   EXPECT_EQ(processes_of(server.id()), processes);
 }
 
-/// The program is stopped before it takes any of hundreds of answers.
+/// The attached program is stopped before it takes any of hundreds of answers.
 TEST(Attach, DoesntStopTheActorsOfOthersWhenItIsStopped) {
   const Server server;
   AppProcess other({ATTACHED_APP, "flood", server.name()});
@@ -279,7 +279,7 @@ TEST(Attach, DoesntStopTheActorsOfOthersWhenItIsStopped) {
   ::kill(other.pid(), SIGSTOP);
   const AttachedSystem system = attach(server.name());
   const auto here = system.find(store, "here")[0].with({.timeout_s = 1000});
-  here.tell<&Store::release>();  // answers all that wait
+  here.tell<&Store::release>();  // answers all waiting calls
   EXPECT_FALSE(here.call<&Store::find>(1).get().has_value());
   ::kill(other.pid(), SIGKILL);
   other.wait();
@@ -288,7 +288,7 @@ TEST(Attach, DoesntStopTheActorsOfOthersWhenItIsStopped) {
 TEST(Attach, FreesItsPlaceWhenNothingOfItIsHeld) {
   const Server server;
   const int processes = processes_of(server.id());
-  for (int i = 0; i < 300; ++i) {  // more than the system has places
+  for (int i = 0; i < 300; ++i) {  // more programs than the system has places for
     const AttachedSystem system = attach(server.name());
     EXPECT_FALSE(system.find(store, "here")[0].call<&Store::find>(1).get().has_value());
   }

@@ -1,7 +1,7 @@
 /// The other program of the tests of weft::attach().
 ///
 ///   attached_app serve NAME    has an actor system of this name until SIGTERM
-///   attached_app flood NAME    attaches, and calls hundreds of times what isn't answered yet
+///   attached_app flood NAME    attaches, and makes hundreds of calls that aren't answered yet
 ///   attached_app attach NAME   attaches to the system, holds tensors of it until it is killed
 
 #include <weft/actor.hpp>

@@ -1,4 +1,4 @@
-/// Actors that run in the processes of a job's loops.
+/// Tests actors that run in the processes of a job's loops.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using testing::TemporaryFolder;
 /// The steps of the loop in this process.
 std::atomic<std::uint64_t> steps_here{0};
 
-/// Makes steps until the file "end" exists.
+/// Runs steps until the file "end" exists.
 Loop steps_loop{"test.beside", [](TrainContext& ctx, const Config& config) {
                   Parameter count = make_parameter("count", 0.0F, {});
                   while (true) {
@@ -48,7 +48,7 @@ void expect_ok(const Job& job) {
   EXPECT_TRUE(result.ok()) << result.error->message;
 }
 
-/// Looks at the loop beside it.
+/// An actor that reads the state of the loop in its process.
 class Observer {
  public:
   explicit Observer(ActorContext& ctx) : ctx_(ctx) {}
@@ -154,7 +154,7 @@ TEST_F(BesideLoops, AreSupervisedAsOthers) {
   actors[0].tell<&Observer::fail>("once");
   while (actors[0].call<&Observer::incarnation>().get() == 1) std::this_thread::yield();
   EXPECT_EQ(actors[0].call<&Observer::pid>().get(), pid);
-  actors[0].tell<&Observer::fail>("twice");  // gives up, and a mesh that gives up cancels its job
+  actors[0].tell<&Observer::fail>("twice");  // the mesh gives up, which cancels the job
   EXPECT_EQ(job.result().ended_by, EndedBy::cancel);
   EXPECT_NE(job.result().error->message.find("twice"), std::string::npos)
       << job.result().error->message;
@@ -240,16 +240,16 @@ TEST_F(BesideLoops, OfAWorkerThatIsStoppedLeaveTheirPortsWhenItDies) {
   const int pid = actors[0].call<&Observer::pid>().get();
   ::kill(pid, SIGSTOP);
   system.stop("half");
-  system.spawn(echo, {.name = "here"});  // the keeper goes on
+  system.spawn(echo, {.name = "here"});  // the system isn't blocked by the stopped worker
   ::kill(pid, SIGKILL);
   SpawnOptions all = half;
-  all.count = 61;  // as many as there can be
+  all.count = 61;  // all threads that a process can have
   for (;;) {
     try {
       EXPECT_EQ(system.spawn(observer, all).size(), 61);
       break;
     } catch (const Error& error) {
-      ASSERT_EQ(error.code(), Errc::no_space) << error.what();  // it isn't seen yet that it died
+      ASSERT_EQ(error.code(), Errc::no_space) << error.what();  // the death isn't noticed yet
     }
   }
   end_loops();

@@ -1,4 +1,4 @@
-/// Calls of actors in this process and in others: values, order, futures, limits.
+/// Tests calls of actors in this process and in others: values, order, futures, limits.
 
 #include <gtest/gtest.h>
 
@@ -168,7 +168,8 @@ TEST_P(ActorCalls, AreRefusedIfTooManyWait) {
   std::vector<Future<void>> calls;
   for (int i = 0; i < 70; ++i) calls.push_back(eager.call<&Echo::append>("x"));
   expect_error(Errc::overloaded, {"echo[0]", "64 messages"}, [&] { calls.back().get(); });
-  // The actor may begin its call at any time. Then one message more finds room, and no second one.
+  // The actor may begin its call at any time. After that, there is room for one more message, but
+  // not for two.
   expect_error(Errc::overloaded, {"64 messages"}, [&] {
     for (int i = 0; i < 2; ++i) eager.tell<&Echo::append>("x");
   });

@@ -1,5 +1,5 @@
-/// The semantics of actors, checked in ActorSystem and in ActorTest. So a test of a user that
-/// passes in the one says something about the other.
+/// Tests that actors behave in ActorTest as in ActorSystem, so that what a user tests with
+/// ActorTest also holds in ActorSystem.
 
 #include <gtest/gtest.h>
 
@@ -261,7 +261,7 @@ TYPED_TEST(ActorSemantics, WorkIsCalledWhileNoMessageWaits) {
   const auto workers =
       this->s_.spawn(worker, {.name = "w", .supervision = {.max_restarts = 1, .backoff_s = 0}});
   this->s_.until([&] { return workers[0].template call<&Worker::count>().get() > 3; });
-  // The first failure is forgiven, and the second one isn't.
+  // The mesh survives the first failure, but not the second.
   this->s_.until([&] {
     workers[0].template call<&Worker::fail_in_work>().outcome();
     return this->s_.system->failure().has_value();
@@ -427,7 +427,7 @@ TYPED_TEST(ActorDeaths, LoseMessagesThatWereToldAndCountThem) {
   auto waits = probes[0].template call<&Probe::ask>(probes[1]);
   this->s_.until([&] { return probes[1].template call<&Probe::held>().get() == 1; });
   for (int i = 0; i < 20; ++i) probes[0].template tell<&Probe::append>("lost");
-  waits.cancel();  // or else it is asked once more
+  waits.cancel();  // otherwise the next incarnation would be asked too
   kill();
   EXPECT_EQ(probes[0].template call<&Probe::log>().get(), "");
   this->s_.until([&] { return this->s_.system->counts().lost_tells >= 20; });

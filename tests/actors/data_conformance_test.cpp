@@ -1,5 +1,5 @@
-/// The data of actors that isn't in calls: parameters, rows, pipes, and callbacks of event loops.
-/// Checked in ActorSystem and in ActorTest, as the calls in conformance_test.cpp.
+/// Tests data that actors exchange without calls: parameters, rows and pipes. Also tests callbacks
+/// of event loops. Like conformance_test.cpp, runs in ActorSystem and in ActorTest.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ struct Parcel {
   HostTensor content{};
 };
 
-/// Reads versions, writes rows, and is at the ends of pipes.
+/// An actor that reads versions, writes rows, and writes and reads pipes.
 class Courier {
  public:
   explicit Courier(ActorContext& ctx) : ctx_(ctx) {
@@ -53,7 +53,7 @@ class Courier {
   std::vector<float> held() const { return contents(held_); }
   std::uint64_t wait_for(std::uint64_t version) { return policy_->at_least(version).version(); }
 
-  /// Writes chunks of so many rows, with increasing numbers.
+  /// Writes chunks of `rows` rows with increasing numbers.
   void write(int first, int chunks, int rows) {
     for (int chunk = 0; chunk < chunks; ++chunk) {
       Rows loaned = steps_->loan(rows, 0);
@@ -61,7 +61,7 @@ class Courier {
       loaned.publish();
     }
   }
-  /// Takes memory for rows, and keeps it.
+  /// Allocates memory for rows, and doesn't return it.
   void loan(int rows) { rows_.emplace(steps_->loan(rows, 0)); }
 
   void send(PipeWriter<int> out, int count) const {
@@ -89,7 +89,7 @@ class Courier {
     }
     return sum;
   }
-  /// Writes a value, and keeps the end.
+  /// Writes a value, and keeps its end of the pipe open.
   void keep_writer(PipeWriter<int> out) {
     out.write(1);
     writer_ = std::move(out);
@@ -102,7 +102,7 @@ class Courier {
     writer_ = {};
     reader_ = {};
   }
-  /// Returns the error of the end of the stream, or "end".
+  /// Reads the stream to its end. Returns the error with which it ends, or "end".
   std::string read_to_the_end(PipeReader<int> in) const {
     try {
       for (const int each : in) (void)each;
@@ -230,7 +230,7 @@ TYPED_TEST(ActorData, RowsArriveInTheOrderOfTheirWriter) {
   const auto couriers = this->spawn_with_job(2, true);
   auto first = couriers[0].template call<&Courier::write>(0, 20, 2);
   auto second = couriers[1].template call<&Courier::write>(1000, 10, 4);
-  const std::vector<int> rows = this->s_.take(80);  // ten times what there is memory for
+  const std::vector<int> rows = this->s_.take(80);  // ten times as many as fit into the memory
   first.get();
   second.get();
   std::vector<int> expected_first, expected_second, rows_first, rows_second;

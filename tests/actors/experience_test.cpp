@@ -1,4 +1,4 @@
-/// Rows that actors write and the loop of a running job reads.
+/// Tests rows that actors write and that the loop of a running job reads.
 
 #include <gtest/gtest.h>
 
@@ -26,8 +26,8 @@ using testing::TemporaryFolder;
 constexpr std::int64_t kBatch = 16;
 const std::vector<Field> kRow{{"number", {DType::i32, {2}}}, {"value", {DType::f32, {}}}};
 
-/// Sums up what it reads. Appends the rows of each step to the file "rows", in worker 0. Kills
-/// worker "victim" at the steps "kill_at", each once.
+/// A loop that sums up the rows that it reads. Appends the rows of each step to the file "rows", in
+/// worker 0. Kills worker "victim" at the steps "kill_at", each once.
 Loop reading_loop{
     "test.read_rows", [](TrainContext& ctx, const Config& config) {
       Parameter sum = make_parameter("sum", 0, {});
@@ -40,7 +40,7 @@ Loop reading_loop{
       for (const Batch& batch : batches) {
         sum.assign(sum + weft::sum(batch["value"]));
         policy.publish();
-        if (ctx.step() % 5 == 0) {  // reads values, so that the chips are at this step
+        if (ctx.step() % 5 == 0) {  // reads values, so the chips reach this step
           const auto numbers = batch["number"].to_vector<std::int32_t>();
           if (ctx.world_rank() == 0) {
             std::ofstream file(config.at("rows").get<std::string>(), std::ios::app);
@@ -61,8 +61,9 @@ Loop reading_loop{
       return sum.item();
     }};
 
-/// Writes chunks of 1 to 40 rows: its index, incarnation and count, and a value. After
-/// begin_kills() it kills its process now and then, and its successors do, too.
+/// An actor that writes chunks of 1 to 40 rows. Each row has the actor's index and incarnation, a
+/// count and a value. After begin_kills() it kills its process now and then, as do its next
+/// incarnations.
 class Source {
  public:
   explicit Source(ActorContext& ctx)

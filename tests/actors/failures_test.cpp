@@ -1,4 +1,4 @@
-/// Failures of actors and of their processes.
+/// Tests failures of actors and of their processes.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(ActorFailures, OfWorkMakeTheActorAnew) {
     ActorSystem system;
     const auto workers = system.spawn(worker, {.place = {.processes = processes},
                                                .supervision = {.max_restarts = 1, .backoff_s = 0}});
-    // The first failure is forgiven, and the second one isn't.
+    // The mesh survives the first failure, but not the second.
     Outcome<void> told;
     while (!system.failure()) told = workers[0].call<&Worker::fail_in_work>().outcome();
     expect_error(Errc::actor_failed, {"test.worker[0]", "work went wrong"},
@@ -74,7 +74,7 @@ TEST(ActorFailures, OfAProcessAreToldToCallersAndMakeItsActorsAnew) {
   EXPECT_EQ(before[0], before[1]);
   EXPECT_NE(before[0], before[2]);
   actors[2].call<&Echo::append>("kept").get();
-  // The log isn't const, so the call isn't made again.
+  // append() isn't const, so the call isn't made again.
   expect_error(Errc::peer_lost, {"test.echo[0].append"}, [&] {
     actors[0].tell<&Echo::kill_process>();
     actors[0].call<&Echo::append>("lost").get();
@@ -125,7 +125,7 @@ TEST(ActorFailures, OfAnActorCanMakeItsProcessAnew) {
                                                           .then = ActorGivesUp::stop}});
   const std::vector<int> before = actors.call<&Echo::pid>().get();
   actors[1].tell<&Echo::fail_with>("once");
-  // Calls of const endpoints are made again, and then end if that process dies too.
+  // A call of a const endpoint is made again. It ends with an error if the next process dies too.
   auto incarnation = actors[1].call<&Echo::incarnation>().outcome();
   while (!incarnation.ok() || incarnation.value() == 1) {
     incarnation = actors[1].call<&Echo::incarnation>().outcome();

@@ -1,4 +1,4 @@
-/// `weft inspect` of actor systems that live, hang and are dead.
+/// Tests `weft inspect` on actor systems that live, hang or are dead.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ void expect_in(const std::string& text, const std::vector<std::string>& parts) {
 }
 
 /// Runs inspected_app in a control root of its own, so that no other system removes its memory when
-/// it is dead. Removes that at the end.
+/// it is dead. The destructor removes the memory.
 class Inspected {
  public:
   explicit Inspected(const std::string& what)

@@ -1,4 +1,4 @@
-/// The errors of wrong options of an actor system and its meshes.
+/// Tests the errors for wrong options of an actor system and its meshes.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Versions of parameters that a running job publishes, as this process and actors read them.
+/// Tests that this process and actors read the versions of parameters that a running job publishes.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using testing::TemporaryFolder;
 constexpr std::int64_t kRows = 8;
 constexpr std::int64_t kColumns = 6;
 
-/// Element i of "weight" is i / 64 + the number of steps, and so is "bias".
+/// Returns "weight" after `step` steps: element i is i / 64 + step. "bias" equals element 0.
 std::vector<float> weights_at(std::uint64_t step) {
   std::vector<float> weights;
   for (int i = 0; i < kRows * kColumns; ++i) {
@@ -38,8 +38,8 @@ bool exists(const Config& config, const char* key) {
   return config.contains(key) && std::filesystem::exists(config.at(key).get<std::string>());
 }
 
-/// Publishes each of its steps, from the moment on when the file "begin" exists. Ends after "steps"
-/// steps, or when the file "end" exists. Kills worker "victim" at step "kill_at", once.
+/// Publishes each of its steps once the file "begin" exists. Ends after "steps" steps, or when the
+/// file "end" exists. Kills worker "victim" at step "kill_at", once.
 Loop steps_loop{"test.publish", [](TrainContext& ctx, const Config& config) {
                   Parameter weight = make_parameter("weight", weights_at(0), {kRows, kColumns});
                   Parameter bias = make_parameter("bias", weights_at(0).front(), {});
@@ -56,9 +56,9 @@ Loop steps_loop{"test.publish", [](TrainContext& ctx, const Config& config) {
                     weight.assign(weight + 1);
                     bias.assign(bias + 1);
                     if (ctx.step() % 2 == 0)
-                      policy.publish();  // the values of the end of this step
+                      policy.publish();  // the values at the end of this step
                     sync();
-                    if (ctx.step() % 2 == 0) policy.publish();  // those of the step that has ended
+                    if (ctx.step() % 2 == 0) policy.publish();  // those after the previous step
                     if (ctx.world_rank() == config.value("victim", -1) &&
                         ctx.step() == config.value("kill_at", std::uint64_t{0}) &&
                         !exists(config, "marker")) {
@@ -86,7 +86,7 @@ void expect_whole(const ParameterView& view) {
   EXPECT_EQ(view.get<float>("bias")[0], expected[0]);
 }
 
-/// Reads versions as fast as it can.
+/// An actor that reads versions as fast as it can.
 class Reader {
  public:
   explicit Reader(ActorContext& ctx) : policy_(ctx.parameters("policy")) {}
@@ -255,13 +255,13 @@ TEST(PublishedParameters, ThatCantBeReadAreErrors) {
 TEST(PublishedParameters, OfAMeshThatGivesUpEndWithItsJob) {
   const TemporaryFolder folder;
   ActorSystem system;
-  const Job job = start_job(folder, 1, {});  // without an end of its own
+  const Job job = start_job(folder, 1, {});  // a job that doesn't end by itself
   const auto readers = system.spawn(
       reader, {.place = processes(1),
                .own_thread = true,
                .lives_with = &job,
                .supervision = {.max_restarts = 1, .backoff_s = 0, .then = ActorGivesUp::stop}});
-  // The second kill is one too many.
+  // The mesh survives the first kill, but not the second.
   for (auto pid = readers[0].call<&Reader::pid>().outcome(); pid.ok();) {
     ::kill(pid.value(), SIGKILL);
     pid = readers[0].call<&Reader::pid>().outcome();

@@ -1,4 +1,4 @@
-/// Streams of values between actors.
+/// Tests streams of values between actors.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ struct Frame {
   HostTensor pixels{};
 };
 
-/// Writes and reads pipes that it gets.
+/// An actor that writes and reads pipes that others give it.
 class Streamer {
  public:
   explicit Streamer(ActorContext& ctx) : ctx_(ctx) {}
@@ -55,7 +55,7 @@ class Streamer {
     }
     writer.close();
   }
-  /// Keeps the end, and writes one number.
+  /// Writes one number, and keeps its end of the pipe open.
   int keep(PipeWriter<int> writer) {
     writer_ = std::move(writer);
     writer_.write(1);
@@ -256,7 +256,7 @@ TEST_P(Pipes, EndWaitsOfActorsThatAreToStop) {
   Pipe<int> never = system_.pipe<int>();
   streamers[1].tell<&Streamer::sum>(never.reader);
   never.writer.write(1);
-  wait_until([&] { return names().empty(); });  // so the actor reads
+  wait_until([&] { return names().empty(); });  // then the actor has opened the pipe and reads
   system_.stop("stopped");
 }
 

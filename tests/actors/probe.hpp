@@ -13,8 +13,8 @@ namespace weft::testing {
 
 class Probe {
  public:
-  /// Throws in incarnations from "fails_from" of the config on, and if "fails_at" has its index and
-  /// its incarnation.
+  /// Throws in incarnation config["fails_from"] and all later ones, and if "fails_at" has the
+  /// actor's index and incarnation.
   explicit Probe(ActorContext& ctx);
   ~Probe();
 
@@ -27,9 +27,9 @@ class Probe {
   std::string too_long() const { return std::string(100'000, 'x'); }
   HostTensor pass(HostTensor tensor) const { return tensor; }
 
-  /// Is answered by release().
+  /// Gets its answer from release().
   void hold(Reply<int> reply) { held_.push_back(std::move(reply)); }
-  /// Is answered by a later incarnation than the first.
+  /// Gets no answer from the first incarnation, but one from each later incarnation.
   void hold_first(Reply<int> reply) const;
   void throws(Reply<int> reply) const;
   int held() const { return static_cast<int>(held_.size()); }
@@ -41,7 +41,8 @@ class Probe {
   int ask(const ActorRef<Probe>& whom) const { return whom.call<&Probe::hold>().get(); }
   /// Asks the last of these probes, which asks the one before it, and so on.
   int ask_along(const std::vector<ActorRef<Probe>>& probes) const;
-  /// Calls another probe and writes its log to this one's, with then().
+  /// Asks another probe for its log, and answers with "copy of " and this log in a callback of
+  /// then().
   void copy_log(const ActorRef<Probe>& whom, Reply<std::string> reply) const;
   std::vector<ActorRef<Probe>> others(const std::string& mesh) const;
 
@@ -51,7 +52,7 @@ class Probe {
                 &Probe::throws, &Probe::held, &Probe::awaited, &Probe::release, &Probe::drop,
                 &Probe::ask, &Probe::ask_along, &Probe::copy_log, &Probe::others>;
 
-  static inline std::atomic<int> made = 0;  ///< how many there are in this process
+  static inline std::atomic<int> made = 0;  ///< the number of Probes that exist in this process
 
  private:
   ActorContext& ctx_;

@@ -1,4 +1,4 @@
-/// References to actors in messages, and answers that are sent later.
+/// Tests references to actors in messages, and answers that are sent later.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Errors of Session, and Sessions that outlive their threads or are moved to others.
+/// Tests errors of Session, and Sessions that outlive their threads or are moved to other threads.
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST(SessionErrors, RefusesModulesThatDoNotFit) {
                {"SessionOptions: memory_max is 1000: expected 1048576 (1 MiB) to"},
                [] { const Session small({.memory_max = 1000}); });
   EXPECT_EQ(net(ones()).to_vector(), scaled(1));
-  // A buffer that isn't published would have its initial value.
+  // bind() refuses a buffer that isn't published, because it would keep its initial value.
   const DeepNet deep;
   std::vector<PublishedTensor> parameters;
   for (const Parameter& each : deep.parameters()) {

@@ -42,8 +42,8 @@ inline std::vector<float> row(std::int64_t count, float from = 0) {
   return elements;
 }
 
-/// Publishes tensors in the place of a job, which doesn't run. Element i of a tensor of version v
-/// is v + i / 64 at first.
+/// Publishes tensors as a job would, without a job. Element i of a tensor of version v is v + i /
+/// 64 at first.
 class Source {
  public:
   explicit Source(std::vector<PublishedTensor> tensors, std::uint64_t version = 1)

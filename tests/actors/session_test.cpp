@@ -1,4 +1,4 @@
-/// Sessions: modules that run outside of training loops, with published parameters.
+/// Tests Session: modules that run outside of training loops, with published parameters.
 
 #include <gtest/gtest.h>
 
@@ -193,7 +193,7 @@ TEST(Session, ComputesUnreadResultsWithTheValuesOfTheirVersion) {
   const Tensor old = net(ones());
   const Scale other("other");
   Source second(Source::tensors_of(other), 9);
-  session.bind(other, second.newest());  // beside the first module
+  session.bind(other, second.newest());  // the first module stays bound
   const Tensor product = other(old);
   source.publish(2);
   session.bind(net, parameters.newest());
@@ -301,7 +301,7 @@ TEST(Session, RunsBesideOthersOnOneThread) {
   a.bind(one, first.newest());
   expect_error(Errc::invalid_argument, {"is on the chip of another Session"},
                [&] { of_b.to_vector(); });
-  a = Session();  // the thread has no chip now
+  a = Session();  // this thread has no Session now
   expect_error(Errc::not_found, {"or after Session::bind() on the same thread"},
                [&] { ones() + 1; });
   b.bind(two, second.newest());

@@ -1,5 +1,5 @@
-/// The job of an ActorTest, and actors that use it. Behaviour that ActorSystem has too is checked
-/// in data_conformance_test.cpp.
+/// Tests the simulated job of an ActorTest, and actors that use it. Behaviour that ActorSystem has
+/// too is checked in data_conformance_test.cpp.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ const std::vector<Field> kFields{{"writer", {DType::i32, {}}}, {"value", {DType:
 
 HostTensor tensor_of(float element) { return {std::vector<float>{element, element}, {2}}; }
 
-/// Reads a version, and writes two rows with its element, as often as it is called.
+/// An actor that at each call reads a version and writes two rows with the version's element.
 class Scribe {
  public:
   explicit Scribe(ActorContext& ctx)
@@ -50,7 +50,7 @@ class Scribe {
 };
 const ActorType<Scribe> scribe{"test.scribe"};
 
-/// Keeps views.
+/// An actor that keeps views of versions.
 class Keepsake {
  public:
   explicit Keepsake(ActorContext& ctx) : policy_(ctx.parameters("policy")) {}
@@ -124,13 +124,13 @@ TEST(TestJobs, LetWritersWaitInTheTimeOfTheTest) {
   ActorTest test;
   TestJob job = test.job();
   const auto scribes = test.spawn(scribe, with_job(test, 1, 1));
-  test.advance(1);  // no version yet
+  test.advance(1);  // the writer waits for a version
   job.publish("policy", 5, {{"w", tensor_of(0.5F)}});
-  test.advance(1);  // no memory for rows yet
+  test.advance(1);  // the writer waits for memory for rows
   job.begin_experience("steps", kFields, 5);
   test.advance(100);
   const std::vector<TestRow> rows = job.take_rows("steps", 100);
-  ASSERT_EQ(rows.size(), 4U);  // a third chunk has no room
+  ASSERT_EQ(rows.size(), 4U);  // there is no room for a third chunk
   for (int i = 0; i < 4; ++i) {
     const TestRow& row = rows[static_cast<std::size_t>(i)];
     EXPECT_EQ(row.version, 5U);
@@ -148,8 +148,8 @@ TEST(TestJobs, LetWritersWaitInTheTimeOfTheTest) {
       << test.history();
 }
 
-/// Chunks are whole, those of a writer's incarnation are in order, and no memory is lost, whichever
-/// writers are killed when.
+/// Kills writers at any time. Requires that chunks are complete, that chunks of one incarnation of
+/// a writer are in order, and that no memory is lost.
 void write_with_kills(ActorTest& test) {
   TestJob job = test.job();
   job.begin_experience("steps", kFields, 6);
@@ -267,13 +267,13 @@ TEST(TestJobs, RefuseWhatCannotBe) {
   });
 }
 
-/// Writes numbers to a pipe, and reads them.
+/// An actor that writes numbers to a pipe, or reads them.
 struct Plumber {
   void write(PipeWriter<int> out) const {
     for (int i = 0; i < 30; ++i) out.write(i);
     out.close();
   }
-  /// Returns how many numbers came. They are 0, 1, ...
+  /// Returns how many numbers came before the pipe's end; -1 if they weren't 0, 1, ...
   int read(PipeReader<int> in) const {
     int count = 0;
     try {
@@ -281,7 +281,7 @@ struct Plumber {
         if (each != count++) return -1;
       }
     } catch (const Error& error) {
-      // If the message with the writer was lost with its process, nothing has come in time.
+      // If write()'s process died before the call began, no number comes, and read() times out.
       const bool has_begun = error.code() == Errc::peer_lost && count < 30;
       if (!has_begun && (error.code() != Errc::timeout || count > 0)) return -1;
     }

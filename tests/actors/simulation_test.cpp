@@ -1,4 +1,5 @@
-/// ActorTest as its users see it: equal seeds, equal histories; faults that only some order shows.
+/// Tests ActorTest as its users see it: equal seeds give equal histories, and some seeds show
+/// faults that occur only in some orders.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ using testing::probe;
 using testing::Worker;
 using testing::worker;
 
-/// Keeps a number.
+/// An actor that keeps a number.
 struct Store {
   int get() const { return value; }
   void set(int to) { value = to; }
@@ -34,14 +35,14 @@ struct Store {
 };
 const ActorType<Store> store{"test.store"};
 
-/// Adds to a store, in a right way and in wrong ones.
+/// An actor that adds to a store, in a right way and in two wrong ways.
 struct Clerk {
   void add(const ActorRef<Store>& to, int n) const { to.call<&Store::add>(n).get(); }
-  /// Loses updates of other clerks.
+  /// Is wrong: overwrites updates that other clerks make between the two calls.
   void read_and_write(const ActorRef<Store>& to, int n) const {
     to.call<&Store::set>(to.call<&Store::get>().get() + n).get();
   }
-  /// Adds twice if the first call has run before its process died.
+  /// Is wrong: adds twice if the answer of a call that has run is lost.
   void add_until_answered(const ActorRef<Store>& to, int n) const {
     while (!to.call<&Store::add>(n).outcome().ok()) {
     }
@@ -50,7 +51,8 @@ struct Clerk {
 };
 const ActorType<Clerk> clerk{"test.clerk"};
 
-/// Sends numbers to two takers, which it takes to be ordered among each other.
+/// An actor that passes a number on. Two relays of one sender may deliver their numbers in any
+/// order.
 struct Relay {
   void pass(const ActorRef<Store>& to, int n) const { to.tell<&Store::set>(n); }
   using endpoints = Endpoints<&Relay::pass>;
@@ -78,7 +80,7 @@ class GivenSeed {
 /// Returns the seed that an error of for_seeds() names.
 std::string seed_of(const std::string& error) { return error.substr(5, error.find(':') - 5); }
 
-/// A run with much going on: kills, drops, restarts, timeouts, callbacks, waits and work().
+/// Returns the history of a run with kills, drops, restarts, timeouts, callbacks, waits and work().
 std::string busy_history(std::uint64_t seed) {
   std::string outcomes;  // callbacks write to it until the test has been destroyed
   ActorTest test({.seed = seed, .kills = 3, .drops = 2, .steps_between_faults = 15, .work_s = 0.5});
@@ -140,7 +142,8 @@ TEST(ActorTests, FindAnUpdateThatOnlySomeOrderLoses) {
       error);
 }
 
-/// Adds 1, and looks at the sum, with an answer lost at an instant that the seed gives.
+/// Adds 1 while an answer is lost at a moment that the seed chooses. Requires that at most 1 was
+/// added.
 template <auto Add>
 void add_while_an_answer_is_lost(ActorTest& test) {
   const auto stores = test.spawn(store);
@@ -205,8 +208,8 @@ TEST(ActorTests, KillProcessesBetweenAnyTwoMessages) {
     outcome += std::to_string(stores[0].call<&Store::get>().get());
     outcomes.insert(outcome);
   });
-  // A call that was lost may have run, but no state is kept. One that was answered is lost with its
-  // store if that died later.
+  // A lost call may have added 1, but the new store begins at 0. An answered call may also give 0,
+  // if the store died after the answer.
   EXPECT_EQ(outcomes, (std::set<std::string>{"answered 0", "answered 1", "lost 0"}));
 }
 

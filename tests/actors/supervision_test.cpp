@@ -1,4 +1,4 @@
-/// Tests when MeshSupervision allows a restart, and after what delay.
+/// Tests when MeshSupervision allows a restart, and after which delay.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// The system as its program sees it: callbacks in an event loop, counts, warnings.
+/// Tests an actor system as its program sees it: callbacks in an event loop, counts, warnings.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -127,7 +127,7 @@ TEST(ActorSystems, MayWaitForEachOthersActors) {
   other.reset();
 }
 
-/// Makes or stops meshes in its functions.
+/// An actor that makes or stops meshes in its functions.
 class Manager {
  public:
   static inline ActorSystem* system = nullptr;
@@ -168,7 +168,7 @@ TEST(ActorSystems, RefuseConfigThatIsNoText) {
   EXPECT_EQ(system.spawn(echo)[0].call<&Echo::add>(1, 2).get(), 3);
 }
 
-/// A system that makes and stops meshes for as long as it lives uses their rows again.
+/// A system may make any number of meshes, because it reuses the rows of stopped meshes.
 TEST(ActorSystems, MakeMoreMeshesThanTheyHaveRoomFor) {
   ActorSystem system;
   const auto lasting = system.spawn(echo, {.name = "lasting"});
@@ -183,7 +183,7 @@ TEST(ActorSystems, MakeMoreMeshesThanTheyHaveRoomFor) {
     if (i == 1) big = actors[1];
     system.stop("passing");
     if (i % 100 == 0) {
-      // The rows of these actors are those of others by and by.
+      // Other actors have the rows of these actors by now.
       for (const auto& ended : {first, big}) {
         if (!ended) continue;
         expect_error(Errc::cancelled, {"was stopped"},

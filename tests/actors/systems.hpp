@@ -1,5 +1,5 @@
 #pragma once
-/// The systems of actors in which the conformance tests run: real ones, and simulated ones.
+/// The actor systems in which the conformance tests run: real ones, and simulated ones.
 
 #include <gtest/gtest.h>
 
@@ -23,14 +23,14 @@
 namespace weft::testing {
 
 inline constexpr std::int64_t kWeights = 100;  ///< elements of the tensor that the jobs publish
-inline constexpr int kRowCapacity = 8;         ///< for which the jobs have memory, at least
+inline constexpr int kRowCapacity = 8;         ///< the jobs have memory for at least so many rows
 inline const std::vector<Field> kNumbers{{"number", {DType::i32, {}}}};
 
-/// Orders to the loop of a real system's job, and the rows that it has taken. The loop runs in this
-/// process.
+/// Orders to the loop of a real system's job, which runs in this process, and the rows that the
+/// loop has taken.
 struct LoopOrders {
-  std::atomic<std::uint64_t> versions{0};  ///< that it is to publish
-  std::atomic<std::size_t> rows{0};        ///< that it is to take
+  std::atomic<std::uint64_t> versions{0};  ///< the newest version to publish
+  std::atomic<std::size_t> rows{0};        ///< the number of rows to take
   std::atomic<bool> must_end{false};
   std::mutex mutex{};
   std::vector<int> taken{};  // guarded by mutex
@@ -39,7 +39,7 @@ LoopOrders& orders();
 /// Starts a job that publishes "policy", or takes the rows of "steps", as orders() says.
 Job start_ordered_job(const std::string& storage, bool takes_rows);
 
-/// An ActorSystem whose meshes are in this process, or in so many processes.
+/// An ActorSystem whose meshes are in kProcesses processes, or in this process if that is 0.
 template <int kProcesses>
 struct Real {
   static constexpr ActorPlace kPlace{.processes = kProcesses};
@@ -60,7 +60,7 @@ struct Real {
     return [pid = actor.template call<&T::pid>().get()] { ::kill(pid, SIGKILL); };
   }
 
-  /// Starts a job that publishes version 0 of "policy", whose elements are 0, or takes rows.
+  /// Starts a job that takes rows, or else publishes version 0 of "policy" with elements 0.
   void start_job(bool takes_rows) {
     folder.emplace();
     its_job.emplace(start_ordered_job(folder->path(), takes_rows));

@@ -1,4 +1,4 @@
-/// Tensors in messages of actors.
+/// Tests tensors in messages of actors.
 
 #include <gtest/gtest.h>
 
