@@ -66,8 +66,8 @@ struct Case {
                       .has_tables = is_on_disk});
   }
 
-  /// Expects that all checkpoints in the folder are complete. The checkpoint of step 1 must be
-  /// there and, if `new_too`, that of step 2.
+  /// Expects that all checkpoints in the folder are complete. Step 1 must have a checkpoint and, if
+  /// `new_too`, so must step 2.
   void expect_whole(const std::string& folder, bool new_too, const std::string& when) const {
     const auto found = list_checkpoints(folder);
     std::vector<std::uint64_t> steps;

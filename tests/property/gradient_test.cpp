@@ -1,6 +1,6 @@
 // Tests gradients of random programs with loops, branches and functions of shard_map, and gradients
-// of these gradients. The gradients on N simulated chips must equal the interpreter's, which must
-// equal finite differences. WEFT_TEST_SEED=<seed> runs one random case again.
+// of these gradients. The gradients on N simulated chips must equal the interpreter's gradients,
+// which must equal finite differences. WEFT_TEST_SEED=<seed> runs one random case again.
 
 #include <gtest/gtest.h>
 

@@ -80,8 +80,8 @@ TEST(HalfSums, AreRoundedBeforeTheyAreReadByOtherOps) {
   EXPECT_EQ(outputs.at(1), (Elements{1.5, 4.5, 4.5}));
 }
 
-/// Returns a program of sums and composites along a dim that is divided over chips. Its outputs are
-/// divided or whole.
+/// Returns a program of sums and composites along a dim that is divided over chips. Each output is
+/// sharded or complete on each chip.
 Program random_half_program(const Mesh& mesh, Random& random, DType dtype) {
   Program program;
   Builder b(program);

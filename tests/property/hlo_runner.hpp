@@ -14,7 +14,7 @@ namespace weft::testing {
 
 class HloRunner {
  public:
-  /// The inputs of a chip's program as global tensors, and their types and those of the outputs.
+  /// A chip's program, its inputs as global tensors, and the types of its inputs and outputs.
   struct Run {
     const Program& program;
     const Mesh& mesh;
@@ -25,7 +25,7 @@ class HloRunner {
   };
   struct Results {
     std::vector<Elements> outputs;                  ///< global tensors
-    std::vector<std::vector<std::int32_t>> faults;  ///< by chip: {op, what}; empty: no op checks
+    std::vector<std::vector<std::int32_t>> faults;  ///< by chip: {op, what}; empty if no op checks
   };
 
   /// Returns the process's runner; null if there is no plug-in. It uses the newest plug-in, or the

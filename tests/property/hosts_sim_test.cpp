@@ -1,5 +1,5 @@
-// Simulates, in virtual time, jobs whose hosts are killed, cut off, replaced and come back, by the
-// trainer's JobState and HostCommits. WEFT_TEST_SEED and WEFT_TEST_TIMES: see seeds.hpp.
+// Tests the trainer's JobState and HostCommits with simulated jobs, in virtual time, whose hosts
+// are killed, cut off, replaced, or come back. WEFT_TEST_SEED and WEFT_TEST_TIMES: see seeds.hpp.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ struct SimOptions {
 struct SimWorker {
   int pid = 0;
   bool lives = false;
-  bool loops = false;      ///< in the loop of `generation`
+  bool loops = false;      ///< the process runs the loop of `generation`
   bool has_ended = false;  ///< its loop has made all steps
   std::uint64_t generation = 0;
   std::uint64_t committed = 0;
@@ -41,12 +41,12 @@ struct SimWorker {
 
 /// A host's slot, and the process that holds it.
 struct SimHost {
-  int life = 0;                    ///< counts the memories that the slot has had
-  bool joined = false;             ///< the trainer counts on it
+  int life = 0;                    ///< the number of memories that the slot has had
+  bool joined = false;             ///< the trainer has let it join and hasn't lost it
   bool has_state = false;          ///< its memory has the versions that its workers have committed
-  std::uint64_t generation = 0;    ///< for which its memory was prepared; 0: never
+  std::uint64_t generation = 0;    ///< the generation that its memory is prepared for; 0: none
   std::uint64_t last_message = 0;  ///< when its agent's last message arrives
-  std::uint64_t last_order = 0;    ///< when the trainer's last order arrives there
+  std::uint64_t last_order = 0;    ///< when the trainer's last order to the host arrives
 };
 
 class HostsSim {
@@ -89,8 +89,8 @@ class HostsSim {
   void after(std::uint64_t least, std::uint64_t most, std::function<void()> act) {
     queue_.after(least, most, std::move(act));
   }
-  /// Sends the trainer a message of host `h`: of its agent, or of the worker that has `last`. Those
-  /// of one sender arrive in order, some late, and only while the trainer counts on the host.
+  /// Sends the trainer a message of host `h` from the sender with `last`. Messages of a sender
+  /// arrive in order, some late, and are lost unless the host has joined.
   void tell(int h, std::uint64_t& last, const std::function<void()>& act) {
     const std::uint64_t delay = draw(1, draw(0, 9) == 0 ? 100 : 5);
     last = std::max(last, queue_.now() + delay);
@@ -103,7 +103,7 @@ class HostsSim {
     tell(of(w), worker(w).last_message, act);
   }
 
-  // The trainer.
+  // Functions of the trainer:
 
   std::uint64_t common_step() { return commits_.least(committed_of(0)); }
 
@@ -165,7 +165,7 @@ class HostsSim {
     }
   }
 
-  // The hosts.
+  // Functions of the hosts:
 
   std::uint64_t committed_of(int h) {
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
@@ -181,7 +181,7 @@ class HostsSim {
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     for (int h = 0; h < options_.num_hosts; ++h) {
       if (h == 0 || host(h).generation > 0) least = std::min(least, committed_of(h));
-      // Such a host gets the state, even if it has it.
+      // An empty host gets the state from another host, even if it has it.
       if (job_.hosts().is_empty(h)) host(h).has_state = false;
     }
     EXPECT_GE(order.step, least) << "generation " << order.generation;
@@ -217,7 +217,7 @@ class HostsSim {
     for (int h = 0; h < options_.num_hosts; ++h) {
       EXPECT_EQ(host(h).generation, start.generation) << "host " << h << " wasn't prepared";
       const int donor = start.donors.empty() ? -1 : start.donors[static_cast<std::size_t>(h)];
-      if (start.step == 0) host(h).has_state = true;  // the loops make it
+      if (start.step == 0) host(h).has_state = true;  // the loops make the initial state
       if (host(h).has_state) continue;
       ASSERT_GE(donor, 0) << "host " << h << " gets no state";
       EXPECT_TRUE(host(donor).has_state) << "host " << donor << " has no state to give";
@@ -263,7 +263,7 @@ class HostsSim {
     step_later(w, generation);
   }
 
-  /// The abort ends all waits, and each loop is left after a while.
+  /// Ends all loops, each after a while, as an abort ends all waits.
   void unwind() {
     for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
       if (!worker(w).lives || !worker(w).loops) continue;
@@ -273,7 +273,7 @@ class HostsSim {
         const std::uint64_t committed = committed_of(of(w));
         const auto told = [this, w, generation, committed] { unwound(w, generation, committed); };
         worker_tells(w, told);
-        if (draw(0, 9) == 0) worker_tells(w, told);  // twice
+        if (draw(0, 9) == 0) worker_tells(w, told);  // a second time
       });
     }
   }

@@ -1,6 +1,6 @@
-// Tests that random training steps whose numbers have become inputs give bitwise the results of
-// steps with constants, and that a loop that continues after a worker's death uses constants again
-// if its numbers have changed. WEFT_TEST_SEED=<seed> runs one case again.
+// Tests that random training steps whose numbers have become inputs give the same bits as steps
+// with constants, and that a loop that continues after a worker's death uses constants again if its
+// numbers have changed. WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Tests that plans for several hosts give the same bits on chips that share one memory as on hosts
-// that are connected by wires, and the same bits in every run, with and without collectives
-// between hosts that go on while chips compute. WEFT_TEST_SEED=<seed> runs one case again.
+// that are connected by wires, and the same bits in every run, whether or not chips compute during
+// collectives between hosts. WEFT_TEST_SEED=<seed> runs one case again.
 
 #include <gtest/gtest.h>
 
@@ -135,8 +135,8 @@ TEST(OneMemory, GivesTheInterpretersBitsAndThoseOfHosts) {
   EXPECT_GE(flight_count, seeds.size() / 8);
 }
 
-/// Compiling verifies the memory of collectives that go on. Bits need no run for that, so there are
-/// many more cases.
+/// Compiling verifies that no memory is overwritten while a collective uses it. No case needs a
+/// run, so there are many more cases.
 TEST(OneMemory, CompilesTrainingWhoseCollectivesGoOn) {
   for (const std::uint64_t seed : testing::seeds(2000)) {
     Random random(seed);

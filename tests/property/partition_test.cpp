@@ -47,8 +47,8 @@ using testing::small_integers;
   return ::testing::AssertionSuccess();
 }
 
-/// Tests a random program with agrees(), and shrinks a program that fails. A shrunk program is
-/// tried with a few inputs, because some inputs hide its fault.
+/// Tests a random program with agrees(), and shrinks a program that fails. Each program is tried
+/// with a few inputs while it shrinks, because some inputs hide its fault.
 ::testing::AssertionResult agrees_or_shrinks(const Program& program, const Mesh& mesh,
                                              std::uint64_t seed) {
   const auto result = [&](const Program& tried, std::uint64_t num_draws) {
@@ -109,8 +109,8 @@ std::vector<PartitionSpec> all_specs(const Mesh& mesh, std::size_t num_dims) {
   return result;
 }
 
-/// Reshards partial results to every layout. A sum over dim 0, for any sharding of dim 0, gives
-/// these partial results.
+/// Sums a tensor of every sharding over dim 0, and reshards the sum, which is partial if dim 0 is
+/// sharded, to every layout.
 void check_all_reshards(const Mesh& mesh) {
   const std::int64_t size = mesh.size();
   const TensorType type{DType::f32, {size, 2 * size, size}};

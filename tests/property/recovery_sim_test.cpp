@@ -1,4 +1,4 @@
-// Simulates jobs whose workers die at random moments: every job ends like an undisturbed one, or
+// Simulates jobs whose workers die at random moments. Each job must end like an undisturbed job, or
 // for a valid reason. WEFT_TEST_SEED=<seed> simulates one job again; WEFT_TEST_FAILURES=<count>
 // runs jobs until this number of workers have died.
 

@@ -133,7 +133,7 @@ TEST(StableHloValues, OfConversionsAreThoseOfTheInterpreter) {
   }
 }
 
-/// The zeros of one side hide what isn't finite on the other.
+/// The product with a zero is skipped, even if the other factor is infinite or NaN.
 TEST(StableHloValues, OfSkippedZerosAreThoseOfTheInterpreter) {
   const Elements zeros{0, 1, 2, 0, 0, 3, 1, 0, 0};
   const Elements others{kNaN, kInfinity, 1, 2, -kInfinity, 3, 4, 5, kNaN};
@@ -171,7 +171,7 @@ TEST(StableHloValues, OfSelectedElementsAreThoseOfTheInterpreter) {
   }
 }
 
-/// Some of the parts begin with a block of words, and others within one.
+/// Some chips' parts begin at the beginning of a block of random words, and others within a block.
 TEST(StableHloValues, OfRandomWordsAreThoseOfTheInterpreter) {
   const std::vector<Elements> state{{3735928559, 305419896, 7, 4294967295}};
   for (const char* cut : {"{\"data\"}, {}", "{}, {\"model\"}", "{\"model\"}, {\"data\"}"}) {
@@ -185,7 +185,7 @@ TEST(StableHloValues, OfRandomWordsAreThoseOfTheInterpreter) {
   }
 }
 
-/// The chips have parts of the queries, and see as many keys as in the whole.
+/// Each chip has a part of the queries, and each query sees the same keys as on one chip.
 TEST(StableHloValues, OfCausalAttentionInPartsAreThoseOfTheInterpreter) {
   Random random(3);
   std::vector<Elements> inputs(3);
