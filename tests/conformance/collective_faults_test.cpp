@@ -1,4 +1,5 @@
-/// Tests what chips learn of other chips' failures, with chips that are threads and processes.
+/// Tests which errors chips get when other chips fail, with chips that are threads and chips that
+/// are processes.
 
 #include <gtest/gtest.h>
 

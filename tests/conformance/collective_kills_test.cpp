@@ -1,5 +1,5 @@
 /// Kills a process at every marked point of every collective. The other processes must learn which
-/// one was killed, and find in all arenas either the old bytes or the right result.
+/// process was killed, and find in all arenas either the old bytes or the right result.
 ///
 /// At some marks the victim is inside a transfer, where start() and poll() don't return. There the
 /// victim makes a page read-only for itself and dies when it writes to this page, so that the other
@@ -38,7 +38,7 @@ enum class Mark {
   announced,
   all_announced,  ///< all chips have announced, and nothing is transferred
   transferring,
-  transferred,  ///< all is transferred, and the victim hasn't announced its exit
+  transferred,  ///< the transfers are done, and the victim hasn't announced its exit
   ended,        ///< the collective has ended for the victim, or the victim waits at the exit
 };
 constexpr std::string_view kMarkNames[] = {"before start",  "filling",      "announced",
@@ -173,7 +173,7 @@ void run_victim(const Kill& kill, const CollectiveCall& call, PreparingCommunica
   throw std::runtime_error("the victim lives");
 }
 
-/// Says whether a destination has elements from before the collective and elements of its result.
+/// Tells whether a destination has old elements, and whether it has elements of the result.
 struct Held {
   bool old = false;
   bool fresh = false;
@@ -229,7 +229,7 @@ WaitPolicy policy_of(int chip) {
   return policy;
 }
 
-/// Returns true if the victim has done its whole part of this chip's result before it dies.
+/// Returns whether the victim has completed its part of this chip's result before it dies.
 bool could_end(const Kill& kill, int chip) {
   if (kill.mark >= Mark::transferred) return true;
   return kill.mark >= Mark::all_announced && chip != kill.victim &&

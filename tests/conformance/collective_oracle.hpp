@@ -14,7 +14,7 @@
 namespace weft::testing {
 
 /// A collective with the operand and the result of every position. Sums of the operands' values are
-/// rounded, so a wrong order of summation gives other bits.
+/// rounded, so that a wrong order of summation gives other bits.
 struct CollectiveCase {
   CollectiveCall call;
   std::uint64_t seed = 0;

@@ -44,7 +44,7 @@ std::unique_ptr<Engine> make_pjrt_engine(testing::EngineSetup setup) {
                                       setup.policy, setup.local_index);
 }
 
-/// Returns whether there is a plug-in: the one in WEFT_PJRT_PLUGIN or the newest that was got.
+/// Returns whether there is a plug-in: the one in WEFT_PJRT_PLUGIN, or the newest installed one.
 bool has_plugin() {
   static const bool has = [] {
     if (const char* given = std::getenv("WEFT_PJRT_PLUGIN")) return std::filesystem::exists(given);

@@ -1,5 +1,5 @@
-/// Tests collectives that go on while their chips do something else, on teams whose hosts are
-/// connected by wires: threads, and processes over TLS and over UCX.
+/// Tests collectives that continue while their chips do something else. Wires connect the hosts of
+/// the teams: threads over TLS, and processes over TLS and over UCX.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kCapacity = std::size_t{8} << 20;
 constexpr std::chrono::seconds kLong{60};
-constexpr int kCount = 4;  ///< collectives that go on at once
+constexpr int kCount = 4;  ///< the number of collectives in progress at once
 constexpr std::array<std::string_view, 8> kNames{"sum 0", "sum 1", "sum 2", "sum 3",
                                                  "sum 4", "sum 5", "sum 6", "sum 7"};
 
@@ -80,8 +80,8 @@ void require_error(Errc code, const std::vector<std::string>& words, const Body&
   throw std::runtime_error(fmt::format("expected an error {}", to_string(code)));
 }
 
-/// Chips begin sums between hosts of all sizes, carry out others meanwhile, and end them by waiting
-/// or polling. The order of these is random, but the same on all chips.
+/// Begins sums of all sizes between hosts, runs other sums meanwhile, and ends the first ones by
+/// waiting or polling. All choices are random, but the same on all chips.
 void sum_in_random_order(const TeamChip& chip, const Mesh& mesh) {
   std::vector<PreparedCall> calls;  // outlive the communicator, which refers to them
   Communicator communicator = overlapping(chip, mesh);
@@ -179,7 +179,8 @@ TYPED_TEST(Overlap, AnAbortEndsWhatGoesOn) {
   });
 }
 
-/// A process dies after it has begun. Its twin reports the lost wire while it doesn't wait.
+/// Chip 3's process dies after it has begun a sum. Chip 1 reports the lost wire while it isn't
+/// waiting.
 TYPED_TEST(Overlap, AKillEndsWhatGoesOn) {
   if (std::is_same_v<TypeParam, HostTeam>) GTEST_SKIP() << "threads can't be killed";
   const std::vector<std::string> failures = this->run([this](const TeamChip& chip) {
@@ -198,7 +199,8 @@ TYPED_TEST(Overlap, AKillEndsWhatGoesOn) {
     communicator.begin(sum);
     if (chip.id == 3) ::kill(::getpid(), SIGKILL);
     require_error(Errc::peer_lost, {"chip 3 was killed", "chip 1 was in all_reduce #"}, [&] {
-      // Chip 3 may have sent all of the first one. If not, this may throw the error already.
+      // This begin() may throw the error already, unless chip 3 had sent all of the sum before it
+      // died.
       communicator.begin(sum);
       while (!has_lost) ::sched_yield();
       communicator.end_begun(true);

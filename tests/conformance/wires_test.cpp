@@ -211,7 +211,7 @@ TEST_P(WiresConform, DeliverWhatWasSentBeforeTheEnd) {
     static const Bytes sent = pattern(1 << 20, 6);
     if (self == 0) {
       wires.send(0, sent);
-      return;  // the destructor delivers it, and `sent` outlives the wires
+      return;  // the destructor delivers `sent`, which outlives the wires
     }
     Bytes received(sent.size());
     wires.receive(0, received);
@@ -233,7 +233,7 @@ TEST_P(WiresConform, ReportAKilledPeerAndServeTheOthers) {
     Bytes never(1000);
     if (self == 2) {
       words.set(2);
-      words.await(3);  // nobody sets it
+      words.await(3);  // never set, so this waits for the kill
     }
     wires.receive(1, never);  // wire 1 of both others leads to member 2
     words.set(self);
