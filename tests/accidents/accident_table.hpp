@@ -7,7 +7,7 @@
 
 namespace weft::accidents {
 
-/// The thing that the test itself does to a job, or to its surroundings, to cause an accident.
+/// What the test itself does to a job, or to its surroundings, to cause an accident.
 enum class Hand {
   none,
   ends,         ///< the job ends by itself
@@ -28,9 +28,9 @@ struct Accident {
   int code = 10;                     ///< the exit code of `weft inspect why`
   std::vector<std::string> says{};   ///< words that the answer has while the accident lasts
   std::vector<std::string> never{};  ///< words that no answer may have
-  /// Words of the answer after the job has ended; if empty, those of `says`.
+  /// Words that the answer has after the job's end; if empty, it has the words in `says`.
   std::vector<std::string> afterwards{};
-  bool is_killed = false;  ///< the trainer can't end the worker, so it sends SIGKILL
+  bool is_killed = false;  ///< the worker doesn't end when it is told to, so the trainer kills it
   int workers = 3;
 };
 

@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 /// The limit is generous: on a busy machine a test may be slow and still be right.
 constexpr std::chrono::seconds kPatience{120};
 
-/// The thing that the test itself does to the job.
+/// What the test itself does to the job to cause the accident.
 enum class Hand { none, hold, freeze, stop_all };
 
 struct HostAccident {
@@ -124,7 +124,8 @@ class HostsJob {
   AppProcess& host(std::size_t index) { return *hosts_.at(index); }
   const std::string& id() const { return id_; }
   const std::string& run() const { return run_; }
-  /// The victim says so, and the others of a job without a victim.
+  /// Waits until the victim or, in a job without a victim, a worker of host 0 has begun the
+  /// accident.
   void wait_until_staged(bool has_victim) {
     ASSERT_NE(host(has_victim ? 1 : 0).wait_for_line("staged"), "") << host(0).output();
   }
@@ -284,7 +285,7 @@ TEST_F(OtherMachine, IsARowIfItDoesNotAnswer) {
       << answer.text;
 }
 
-/// An answer is checked before it is used.
+/// The answers from another host are checked before they are used.
 TEST_F(OtherMachine, IsARowIfItAnswersSomethingElse) {
   for (const char* via : {"echo {host}", "printf \\x00\\xff%s\\n {host}", "sh -c yes {host}"}) {
     AppProcess actors({WEFT, "inspect", "actors", job_->id()},

@@ -66,7 +66,7 @@ struct Stage {
   Steps steps;
   int rank = ctx.world_rank();
   bool is_victim = rank == 1 || ctx.world_size() == 1;
-  bool has_file = ::access(file().c_str(), F_OK) == 0;  ///< it exists when the loop begins
+  bool has_file = ::access(file().c_str(), F_OK) == 0;  ///< the file exists when the loop begins
 
   std::string file() const { return config["file"]; }
 };
@@ -100,7 +100,7 @@ void make_mutex(pthread_mutex_t* mutex, int robustness) {
 
 void wait_for_disk() { stay_here(); }
 
-/// A dataset of 24 items. Worker 1 needs item 3 for its first batch; whoever reads this item calls
+/// A dataset of 24 items. Worker 1 needs item 3 for its first batch; a read of this item calls
 /// on_item_3(), which can stage an accident.
 class Items : public weft::Dataset {
  public:
@@ -277,7 +277,7 @@ const std::map<std::string, Act>& habits() {
          weft::CheckpointManager().save(std::vector{large, stage.steps.sum()}, {.force = true});
        }},
       {"slow", [](Stage& stage) { ::poll(nullptr, 0, stage.is_victim ? 20 : 0); }},
-      // The following are healthy.
+      // The jobs of the following modes are healthy.
       {"plain", [](Stage&) {}},
       {"fsync",
        [](Stage& stage) {
