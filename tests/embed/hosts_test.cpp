@@ -101,7 +101,7 @@ TEST(Controller, BalancesThePoleWhileItsPolicyIsKilled) {
       << app.output();
   const std::size_t angle = app.output().find(" m and ");
   ASSERT_NE(angle, std::string::npos) << app.output();
-  EXPECT_NEAR(std::stod(app.output().substr(angle + 7)), 0, 0.01);  // rad
+  EXPECT_NEAR(std::stod(app.output().substr(angle + 7)), 0, 0.01);  // the angle in rad
   EXPECT_NE(app.output().find("steps meanwhile"), std::string::npos) << app.output();
   EXPECT_NE(app.output().find("restart 3"), std::string::npos) << app.output();
 }
@@ -132,7 +132,7 @@ TEST(Worker, OfALibraryIsMadeByWeftAddWorker) {
   EXPECT_NE(app.output().find("right"), std::string::npos) << app.output();
 }
 
-/// This worker is like one from which the linker has dropped an archive's unused loops.
+/// The worker lacks the loop, as if the linker had dropped an unused loop of an archive.
 TEST(Worker, WithoutTheLoopIsRefusedWithWhatItHas) {
   AppProcess app({SPLIT_APP, WEFT_HOST}, kVariables);
   EXPECT_EQ(app.wait(), 0) << app.output();

@@ -133,7 +133,7 @@ TEST(Jobs, AStopThatCameBeforeStartsNothing) {
   }
 }
 
-/// Reports at each step until the job is told to end.
+/// A loop that reports at each step until the job is told to end.
 Loop reports{"test.reports_until_asked", [](TrainContext& ctx) {
                while (!ctx.reached_preemption()) {
                  sync();

@@ -59,7 +59,7 @@ std::vector<std::string> thread_names() {
 
 bool was_set_up = false;
 
-/// Reports the properties of its process.
+/// A loop that reports the properties of its process.
 Loop looks{"test.looks",
            [](TrainContext& ctx) {
              // The chip starts here, and its thread gets a name.
@@ -146,7 +146,7 @@ TEST(Loop, AWorkerHasItsNameItsNumberAndNoSecret) {
 
 TEST(Loop, WhatTheProgramHasOpenIsNotOpenInItsWorkers) {
   int ends[2];
-  // Workers could inherit these sockets, as they could inherit a server's port.
+  // Workers would inherit these sockets if fit() didn't prevent that, like the port of a server.
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   const std::string own = fs::read_symlink(fmt::format("/proc/self/fd/{}", ends[0])).string();
   const Result result = Trainer{looks, options({}, 1)}.fit();

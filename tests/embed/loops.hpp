@@ -7,8 +7,8 @@
 
 namespace weft::testing {
 
-/// Starts with 1 and adds 1, or 100, in each of config["steps"] steps. Reports the sum, the rank
-/// and config["tag"].
+/// Loops that begin at 1, add 1 or 100 in each of config["steps"] steps, and report the sum, the
+/// rank and config["tag"].
 extern Loop add_one;
 extern Loop add_hundred;
 /// Asks at each step whether to end. When the answer is yes, reports that and ends.

@@ -52,7 +52,7 @@ void tell(int amount, Fit fit) {
   std::fflush(stdout);
 }
 
-/// Starts two loops in two threads; chance decides which one a worker reaches first.
+/// Starts two loops in two threads; a worker may reach either of them first.
 void race() {
   auto one = std::async(std::launch::async,
                         [] { tell(1, [] { return weft::Trainer(add<1>, options()).fit(); }); });
@@ -91,16 +91,16 @@ void captures_on_threads() {
   other.join();
 }
 
-/// The workers inherit WEFT_TEST_LATER and so take another branch than the trainer. There the loop
-/// captures another value.
+/// Runs loops that capture another value in the workers than in the trainer, because the workers
+/// inherit WEFT_TEST_LATER.
 void captures_by_environment() {
   const int first = std::getenv("WEFT_TEST_LATER") != nullptr ? 100 : 1;
   ::setenv("WEFT_TEST_LATER", "1", 1);
   fit_with_captures(first);
 }
 
-/// Is like captures_by_environment(), but the loops have no captures. They are different functions
-/// of one type at one line.
+/// Runs a loop without captures that is another function in the workers than in the trainer, but of
+/// the same type and at the same line.
 void functions_by_environment() {
   const bool is_later = std::getenv("WEFT_TEST_LATER") != nullptr;
   ::setenv("WEFT_TEST_LATER", "1", 1);
@@ -153,7 +153,7 @@ void start() {
   tell(1, [] { return weft::Trainer(add<1>, options()).start().result(); });
 }
 
-/// Starts in each worker, before its fit(), another program that uses weft. That program is no
+/// Starts in each worker, before the worker's fit(), another program that uses weft but isn't a
 /// worker.
 void grandchild(const char* program) {
   weft::TrainerOptions with_program = options();

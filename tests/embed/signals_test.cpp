@@ -151,7 +151,8 @@ TEST(Children, AProgramThatIgnoresSigchldHasJobsToo) {
   EXPECT_EQ(now.sa_handler, SIG_IGN);
 }
 
-/// Worker 1 forks a child that outlives it and is then killed; its next process does neither.
+/// A loop in which worker 1 forks a child and is then killed; the child survives. The next process
+/// of worker 1 does neither.
 Loop leaves_a_child{"test.leaves_a_child", [](TrainContext& ctx, const Config& config) {
                       Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
                       while (ctx.step() < 10) {

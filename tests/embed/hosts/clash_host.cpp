@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
     std::printf("error %s\n", own.error->message.c_str());
     return 1;
   }
-  // The worker that reports made no system of the clashing library, and this process made two.
+  // This process has made two systems of the clashing library, one per clash_answer(). The worker
+  // that reports has made none.
   const int after = clash_answer();
   std::printf("sum %g answers %d %d systems %d %d\n", own.metrics["sum"].get<double>(), before,
               after, clash_systems(), own.metrics["systems"].get<int>());
