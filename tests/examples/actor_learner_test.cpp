@@ -1,4 +1,4 @@
-/// The example actor_learner. WEFT_KILLS=200 kills that many of its processes.
+/// Tests the example actor_learner. WEFT_KILLS=200 kills 200 of its processes, one after another.
 
 #include <gtest/gtest.h>
 

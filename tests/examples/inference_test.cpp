@@ -1,4 +1,5 @@
-/// The example inference, asked over HTTP while its job trains and while its processes are killed.
+/// Tests the example inference with requests over HTTP, while its job trains and while its
+/// processes are killed.
 
 #include <gtest/gtest.h>
 

@@ -74,7 +74,7 @@ class DigitsThatGoOn : public EndlessApp {
   DigitsThatGoOn() : EndlessApp({DIGITS, "--epochs", "1000000"}) {}
 };
 
-/// Worker 1 stops at the beginning of step 3, and all other workers wait for it.
+/// A job in which worker 1 stops at the beginning of step 3, and all other workers wait for it.
 class JobAtRest : public EndlessApp {
  public:
   JobAtRest() : EndlessApp({FAULT_APP, "--json", "{json}", "--mode", "mark"}) {

@@ -1,5 +1,5 @@
-/// Computes from the plan of each example what a step costs a chip, and compares that with the
-/// texts in tests/golden/plan_cost/, so that a change that makes plans more expensive shows.
+/// Computes from the plan of each example what a step costs a chip, and compares the costs with the
+/// texts in tests/golden/plan_cost/. A change that makes plans more expensive thus fails the test.
 /// GOLDEN_UPDATE=1 rewrites these texts.
 
 #include <gtest/gtest.h>
@@ -78,7 +78,8 @@ std::string cost_text(const Plan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
     std::string kind(to_string(step.kind));
-    // A loop over elementwise ops has the kind of the op that happens to come first.
+    // For a loop over elementwise ops, the first op's kind isn't added, because another op may as
+    // well come first.
     if (step.count > 0 && step.kind != StepKind::loop) {
       kind += fmt::format(" {}", to_string(plan.program.kind(step.first)));
     }

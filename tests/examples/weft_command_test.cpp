@@ -1,5 +1,5 @@
-/// Tests `weft launch`, `inspect` and `doctor` in the ways in which people use them, and in
-/// situations that people may meet.
+/// Tests `weft launch`, `inspect` and `doctor` as people use them, and in situations that people
+/// may be in.
 
 #include <gtest/gtest.h>
 #include <pty.h>
