@@ -65,7 +65,7 @@ class PlantedSystem {
     }
   }
 
-  /// Sets the fields that a mutation would hardly find, so that what is behind them is read.
+  /// Makes fields valid that a mutation hardly would, so that the reader reads on.
   void repair() {
     auto& head = *reinterpret_cast<ActorTableHead*>(table_.data());
     head.magic = kActorTableMagic;

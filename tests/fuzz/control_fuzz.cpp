@@ -19,7 +19,7 @@ void use(JobMemory& memory) {
   WEFT_CHECK(memory.aborted() || memory.abort_reason().empty());
   WEFT_CHECK(memory.abort_reason().size() <= 200);
   const Mesh mesh({1}, {"data"});
-  const Mesh of_others({2, 2}, {"data", "model"});  // a call record may name these axes
+  const Mesh of_others({2, 2}, {"data", "model"});  // has the axes that a call record may name
   if (const auto call = read_record(memory.call_record(0))) to_string(*call, of_others);
   Commits(memory, mesh, 0, BoardWriter(), WaitPolicy{}).commit(common_step(memory));
   memory.abort("the end");

@@ -1,6 +1,6 @@
 /// Reads the fuzz input as an entry of a lane that another process has written, and as the block
-/// with the rest of the message. The first byte chooses what is made valid: 1 the block's id, 2 the
-/// entry says that it is in the block.
+/// with the rest of the message. Bits of the first byte make parts valid: 1 sets the block's id, 2
+/// sets that the rest of the message is in the block.
 
 #include <algorithm>
 #include <cstring>
@@ -55,7 +55,8 @@ class System {
         taker_->blocks().release(held);
       }
     });
-    WEFT_CHECK(lane.head.load() == taken_, lane.head.load(), taken_);  // the message was skipped
+    WEFT_CHECK(lane.head.load() == taken_, lane.head.load(),
+               taken_);  // a refused message is skipped
   }
 
  private:

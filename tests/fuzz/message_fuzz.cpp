@@ -50,7 +50,7 @@ void read_value(std::span<const std::byte> bytes) {
   });
 }
 
-/// Takes a line off the text.
+/// Removes the first line from the text and returns it.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -69,7 +69,7 @@ void translate_between(const EndpointSchema& caller, const EndpointSchema& calle
     }
     if (caller.result) translated_result(callee, caller, MessageReader(body, payloads()));
   } catch (const Error& error) {
-    // A few bytes may stand for a long array of default values.
+    // A few bytes may mean an array of default values that is too long.
     if (error.code() != Errc::invalid_argument) throw;
   }
 }

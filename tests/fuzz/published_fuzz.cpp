@@ -1,6 +1,7 @@
 /// Reads the fuzz input as the shared memory in which a job publishes versions of tensors, or takes
-/// rows. The first byte chooses: 1 rows instead of versions; 2 the rest of the input changes bytes
-/// of a valid segment, each by 3 bytes (place, place, value), instead of being the whole segment.
+/// rows. Bits of the first byte: 1 chooses rows, otherwise versions. With 2 the rest of the input
+/// changes bytes of a valid segment, each by 3 bytes (place, place, value); otherwise it is the
+/// whole segment.
 
 #include <algorithm>
 #include <cstring>
@@ -64,7 +65,8 @@ std::vector<std::byte> valid_rows() {
   return bytes;
 }
 
-/// Worker 0 alone writes the header's words from `base` on, and trusts them.
+/// Returns whether only worker 0 writes this byte: a byte of the header from `base` on. Worker 0
+/// trusts these bytes, so they aren't changed.
 bool is_worker_0s(std::size_t place, bool are_rows) {
   return are_rows && place >= offsetof(RowHeader, base) && place < sizeof(RowHeader);
 }

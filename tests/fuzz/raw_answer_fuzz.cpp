@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// Files that say to be larger than this are sparse, and would take the fuzzer's time.
+/// The greatest number of digits of a file's size. Larger files would be sparse, and would take the
+/// fuzzer's time.
 constexpr int kDigitsMax = 6;
 
 bool has_long_number(std::string_view head) {

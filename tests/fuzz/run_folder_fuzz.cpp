@@ -50,7 +50,7 @@ void look_at(const std::string& run_dir) {
 }
 
 /// Returns a valid run folder, which all inputs share. It is made from the golden box and the
-/// seeds; the first byte of a seed says which file the seed is.
+/// seeds; the first byte of a seed says which file the rest is.
 const std::string& folder() {
   static const testing::TemporaryFolder made;
   static const bool is_filled = [] {
