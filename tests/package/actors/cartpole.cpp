@@ -23,7 +23,7 @@ void learn(weft::TrainContext& ctx) {
     const auto surprise = weft::cross_entropy(net(batch["state"]), batch["action"],
                                               {.reduction = weft::Reduction::none});
     adam.step(weft::grad(weft::mean(surprise * batch["return"]), net.parameters()));
-    policy.publish();  // when the step ends; waits for nobody
+    policy.publish();  // takes effect when the step ends
     if (ctx.step() == 300) return;
   }
 }
@@ -33,14 +33,14 @@ class Rollout {
  public:
   explicit Rollout(weft::ActorContext& ctx)
       : policy_(ctx.parameters("policy")), steps_(ctx.experience("steps")), rng_(ctx.seed()) {}
-  void work() {                                         // while no message waits
+  void work() {                                         // runs while no message waits
     const weft::ParameterView view = policy_.newest();  // pinned, not copied
     std::vector<std::array<float, 4>> states;
     std::vector<int> actions;
     env_.reset(rng_);
     do {
       states.push_back(env_.state);
-      actions.push_back(forward(view, env_.state, rng_));  // view.get<float>("a.weight")
+      actions.push_back(forward(view, env_.state, rng_));  // reads view.get<float>("a.weight")
     } while (!env_.step(actions.back()));
     length_ = int(states.size());
     weft::Rows rows = steps_.loan(length_, view.version());  // waits if the learner is behind

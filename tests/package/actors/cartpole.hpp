@@ -1,5 +1,5 @@
 #pragma once
-/// The task of the program cartpole.cpp, as in the example actor_learner.
+/// The task that the program cartpole.cpp learns, which is that of the example actor_learner.
 
 #include "examples/actor_learner/cart_pole.hpp"
 

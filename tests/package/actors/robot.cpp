@@ -26,7 +26,7 @@ caf::behavior controller(caf::event_based_actor* self, const weft::CafActor<Poli
     if (is_at_rest()) return self->quit();
     self->request(brain, milliseconds(500), weft::call<&Policy::act>, read_joints())
         .then([](const Action& a) { drive(a); },
-              [](const caf::error&) { brake(); });  // timeout, peer_lost, ...
+              [](const caf::error&) { brake(); });  // on timeout, peer_lost, ...
     self->delayed_send(self, milliseconds(20), tick_a::value);
   }};
 }
@@ -47,7 +47,7 @@ caf::behavior controller(caf::event_based_actor* self, const weft::CafActor<Poli
     self->mail(weft::call<&Policy::act>, read_joints())
         .request(brain, milliseconds(500))
         .then([](const Action& a) { drive(a); },
-              [](const caf::error&) { brake(); });  // timeout, peer_lost, ...
+              [](const caf::error&) { brake(); });  // on timeout, peer_lost, ...
     self->mail(tick_a_v).delay(milliseconds(20)).send(self);
   }};
 }
@@ -61,11 +61,11 @@ int main(int argc, char** argv) {
   caf::init_global_meta_objects<caf::id_block::robot>();
 #endif
   caf::actor_system_config config;
-  caf::actor_system own{config};  // as it was before
+  caf::actor_system own{config};  // as without weft
   weft::ActorSystem system{{.name = "robot"}};
   const weft::Job job = robot::start_learning();
   const auto policies =
-      system.spawn(policy, {.own_thread = true, .lives_with = &job});  // this process
+      system.spawn(policy, {.own_thread = true, .lives_with = &job});  // runs in this process
   own.spawn(controller, weft::to_caf(own, policies[0]));
   own.await_all_actors_done();
 }

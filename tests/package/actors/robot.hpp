@@ -1,6 +1,6 @@
 #pragma once
-/// The robot of the program robot.cpp: one joint, simulated, that is to be turned to angle 0, and a
-/// job that learns from recorded motions how to do that.
+/// The robot of the program robot.cpp: a simulated joint, which shall turn to angle 0, and a job
+/// that learns from recorded motions how to turn the joint.
 
 #include <cmath>
 #include <vector>

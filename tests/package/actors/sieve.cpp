@@ -2,7 +2,7 @@
 
 #include <weft/actor.hpp>
 
-struct Range {  // aggregates are messages
+struct Range {  // an aggregate can be a message
   std::int64_t begin = 0, end = 0;
 };
 
@@ -14,7 +14,7 @@ bool is_prime(std::int64_t n) {
 }
 
 struct Sieve {
-  std::int64_t primes(const Range& r) const {  // const: asked again after a loss
+  std::int64_t primes(const Range& r) const {  // const, so called again after a loss
     std::int64_t n = 0;
     for (auto i = r.begin; i < r.end; ++i) n += is_prime(i);
     return n;
@@ -34,14 +34,14 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 8; ++i) parts.push_back({i * 1000, (i + 1) * 1000});
   std::stop_source stop;  // request_stop() cancels
   auto counts = sieves.with({.timeout_s = 5, .stop = stop.get_token()})
-                    .scatter<&Sieve::primes>(parts);        // one each; call<>: broadcast
+                    .scatter<&Sieve::primes>(parts);        // one part per actor
   for (int i = 0; const auto& count : counts.outcomes()) {  // value or Error, in mesh order
     const auto name = sieves[i++].name();
     if (count.ok()) {
       fmt::print("{}: {}\n", name, count.value());
     } else {
-      fmt::print("{}: {}\n", name, count.error().what());  // code(): timeout, peer_lost, ...
+      fmt::print("{}: {}\n", name, count.error().what());  // code(): timeout, ...
     }
   }
-  return sieves.any().call<&Sieve::primes>(Range{0, 99}).get() == 25 ? 0 : 1;  // least busy; throws
+  return sieves.any().call<&Sieve::primes>(Range{0, 99}).get() == 25 ? 0 : 1;  // the least busy
 }
