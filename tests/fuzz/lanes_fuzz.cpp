@@ -55,8 +55,8 @@ class System {
         taker_->blocks().release(held);
       }
     });
-    WEFT_CHECK(lane.head.load() == taken_, lane.head.load(),
-               taken_);  // a refused message is skipped
+    // A refused message is skipped.
+    WEFT_CHECK(lane.head.load() == taken_, lane.head.load(), taken_);
   }
 
  private:

@@ -28,7 +28,7 @@ using testing::AppProcess;
 using testing::ChildProcess;
 using testing::wait_until;
 
-/// Runs `weft inspect serve`, and has a client that knows its token.
+/// Runs `weft inspect serve`, and has an HTTP client that knows the server's token.
 class Server {
  public:
   explicit Server(const std::string& job) : app_({WEFT, "inspect", "serve", job}) {
@@ -238,8 +238,7 @@ TEST_F(ServeTest, EventsShowAStoppedWorker) {
   wait_until([&] { return stopped.load(); });
 }
 
-/// A state that doesn't change is sent once. All other messages only show that the server
-/// lives.
+/// A state is sent again only after a change. All other messages only show that the server lives.
 TEST_F(ServeTest, AStateIsSentOnceWhileItStays) {
   const Server server(job);
   board->worker(0).state(ActorState::idle);
