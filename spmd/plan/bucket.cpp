@@ -19,10 +19,10 @@ class Eligible {
     }
   }
 
-  /// Returns whether the all_reduce may share a bucket. A value has one place, in one bucket's
-  /// range, so it can't be an operand of two all_reduces, or both an operand and a result. The
-  /// operand can't be a carry, because the carry's `next` has the same place and may be the operand
-  /// of another all_reduce.
+  /// Returns whether the all_reduce may share a bucket. The operand and the result must be in no
+  /// other all_reduce, because a value has only one place in memory, in the range of one bucket.
+  /// The operand can't be a carry, because the carry's `next` has the same place and may be the
+  /// operand of another all_reduce.
   bool operator()(OpId op) const {
     const ValueId operand = program_.op_operands(op)[0];
     const OpId maker = program_.defining_op(operand);
@@ -33,7 +33,7 @@ class Eligible {
 
  private:
   const Program& program_;
-  std::vector<int> uses_;  // by value: the number of all_reduces that read it
+  std::vector<int> uses_;  // indexed by value: the number of all_reduces that read it
 };
 
 bool are_alike(const Program& program, OpId a, OpId b) {
@@ -45,13 +45,13 @@ std::int64_t bytes(const Program& program, OpId op) {
   return program.type(program.result(op)).bytes();
 }
 
-/// The maximal number of ops that are moved forward for an operand. It suffices to clip, scale and
-/// convert a gradient.
+/// The maximal number of ops that are moved forward to make an operand. Clipping, scaling and
+/// converting a gradient needs no more ops.
 constexpr int kBroughtForwardMax = 8;
 
 /// Copies a program and groups its all_reduces in buckets. An all_reduce joins a bucket once its
-/// operand is emitted. A bucket is emitted when an op needs one of its results. Before that,
-/// matching all_reduces join it if only few cheap ops make their operands.
+/// operand is emitted. A bucket is emitted when an op needs a result of the bucket. Just before,
+/// more all_reduces join the bucket if their operands need only few cheap ops.
 class Filling {
  public:
   explicit Filling(const Program& program)
@@ -100,8 +100,8 @@ class Filling {
   }
   bool is_emitted(OpId op) const { return value_of_[program_.result(op)] != kNoId; }
 
-  /// Emits buckets before an op at a border of a loop or a branch, so that no all_reduce is
-  /// delayed, and no other op moved forward, across the border.
+  /// Emits the open buckets if the op begins or ends a loop or a branch, so that no all_reduce is
+  /// delayed across this border, and no other op is moved forward across it.
   void keep_border(OpId op) {
     const OpKind kind = program_.kind(op);
     if (!begins_range(kind) && !leaves_loop(kind)) return;
@@ -115,8 +115,9 @@ class Filling {
     }
   }
 
-  /// Lets all_reduces of the results of each loop that ends before this op join buckets. They can't
-  /// join earlier, because an inner loop may follow such a result in the border of its loop.
+  /// For each loop that has ended before this op, lets the all_reduces that read the loop's results
+  /// join buckets. They can't join earlier, because an inner loop that follows such a result would
+  /// make keep_border() emit their bucket inside the outer loop.
   void leave_loops(OpId op) {
     std::erase_if(left_, [&](ValueId value) {
       if (loops_[loops_.of_op(program_.defining_op(value))].end > op) return false;
@@ -145,9 +146,9 @@ class Filling {
     if (size >= kBucketBytes) flush(bucket);
   }
 
-  /// Emits the bucket with the all_reduce `awaited`, whose result the next op reads. While the
-  /// bucket has room, first adds matching all_reduces whose operands need at most
-  /// kBroughtForwardMax cheap ops, by moving these ops forward.
+  /// Emits the bucket that contains the all_reduce `awaited`, whose result the next op reads. First
+  /// fills the bucket with matching all_reduces whose operands need at most kBroughtForwardMax
+  /// cheap ops, and moves these ops forward.
   void complete(OpId awaited) {
     for (const OpId op : kept_back_) {
       if (is_emitted(awaited)) return;
@@ -202,11 +203,11 @@ class Filling {
   const Eligible eligible_;
   const Loops loops_;
   Program result_;
-  std::vector<ValueId> value_of_;   // by old value
-  std::vector<OpId> reduction_of_;  // by old value: the delayed all_reduce that reads it
+  std::vector<ValueId> value_of_;   // indexed by old value
+  std::vector<OpId> reduction_of_;  // indexed by old value: the delayed all_reduce that reads it
   std::vector<OpId> kept_back_;
   Buckets filling_;
-  std::vector<ValueId> left_;  // results of loops that haven't ended
+  std::vector<ValueId> left_;  // results of loops that haven't ended yet
 };
 
 }  // namespace
@@ -214,7 +215,7 @@ class Filling {
 std::vector<Bucket> buckets(const Program& chip_program) {
   const Eligible eligible(chip_program);
   std::vector<Bucket> buckets;
-  std::int64_t size = kBucketBytes;  // of the last bucket; kBucketBytes: the bucket is full
+  std::int64_t size = kBucketBytes;  // size of the last bucket; it is full from kBucketBytes on
   for (OpId op = 0; op < chip_program.num_ops(); ++op) {
     if (chip_program.kind(op) != OpKind::all_reduce) continue;
     const bool follows = !buckets.empty() && buckets.back().first + buckets.back().count == op;

@@ -9,8 +9,8 @@
 namespace weft {
 
 /// Consecutive all_reduces of a chip's program over the same atoms, of one kind and dtype. A plan
-/// places their operands next to each other, and their results too. A bucket is then one range of
-/// bytes, and nothing is copied.
+/// places their operands next to each other, and their results too. The chips then reduce one range
+/// of bytes, without copies.
 struct Bucket {
   OpId first = 0;
   OpId count = 1;
@@ -23,8 +23,9 @@ inline constexpr std::int64_t kBucketBytes = std::int64_t{1} << 20;
 /// Returns all buckets, in the program's order. Every all_reduce is in one bucket.
 std::vector<Bucket> buckets(const Program& chip_program);
 
-/// Returns the program with all_reduces delayed, at most to the first op that reads their results,
-/// so that they are next to each other. Cheap ops that make their operands may move forward.
+/// Returns the program in an order in which more all_reduces are next to each other. An all_reduce
+/// moves back, at most to the first op that reads its result, and cheap ops that make operands of
+/// all_reduces may move forward.
 Program fill_buckets(const Program& chip_program);
 
 }  // namespace weft

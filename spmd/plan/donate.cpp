@@ -9,7 +9,8 @@ namespace weft {
 namespace {
 
 /// Returns, for each input that an output updates, the ops that read the input. Ops that read a
-/// fill or spread of the input count too, because a loop makes the fill or spread itself.
+/// fill or spread of the input count too, because their loop computes the fill or spread from the
+/// input itself.
 std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   constexpr std::int32_t kNone = -1;
   std::vector<std::int32_t> input_of(program.num_values(), kNone);
@@ -29,7 +30,7 @@ std::vector<std::vector<OpId>> readers_of_updated(const Program& program) {
   return readers;
 }
 
-/// Returns for each op the loop step that contains it, or a step of the op alone.
+/// Returns for each op the loop step that contains the op, or a compute step with the op alone.
 std::vector<PlanStep> loops_of(const Program& program, std::span<const PlanStep> steps) {
   std::vector<PlanStep> loops(program.num_ops());
   for (OpId op = 0; op < program.num_ops(); ++op) loops[op] = {StepKind::compute, op, 1};

@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Joins the lifetimes of a bucket's values. Its operands are read together, and its results are
-/// written together, as one range each.
+/// Gives all operands of a bucket one lifetime, and all its results another, because operands and
+/// results are each used as one range of bytes.
 void join_in_bucket(const Program& program, const PlanStep& bucket,
                     std::vector<Lifetime>& lifetimes) {
   const OpId last = bucket.end() - 1;
@@ -63,7 +63,7 @@ void live_through_flight(const Program& program, std::span<const PlanStep> steps
 }
 
 /// Makes outer values that a loop reads live to the loop's end, and results of the loop live from
-/// the loop's first op. A carry and its `next` share one place.
+/// the loop's first op. Joins the lifetimes of each carry and its `next`, which share one place.
 void join_in_range(const Program& program, const LoopRange& range,
                    std::vector<Lifetime>& lifetimes) {
   const OpId last = range.end - 1;
@@ -93,7 +93,8 @@ void join_in_range(const Program& program, const LoopRange& range,
   }
 }
 
-/// Extends the lifetime of `value` to the next op in which all chips that share the value meet.
+/// Extends the lifetime of the shared `value` to the next op at which all chips that share it wait
+/// for each other.
 void live_until_met(const Program& program, const Loops& loops, ValueId value, Lifetime& lifetime) {
   const AtomMask group = meeting_atoms(program, program.defining_op(value));
   const auto meets = [&](OpId op) {
@@ -141,7 +142,8 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
   for (const Flight& flight : flights(steps)) {
     live_through_flight(program, steps, flight, lifetimes);
   }
-  // After the flights: they extend single values, and those of a bucket live equally long.
+  // This must follow the loop over the flights, which extends single lifetimes, because all values
+  // of a bucket need one lifetime.
   for (const PlanStep& step : steps) {
     if (step.kind == StepKind::collective && program.kind(step.first) == OpKind::all_reduce) {
       join_in_bucket(program, step, lifetimes);
@@ -150,7 +152,7 @@ std::vector<Lifetime> lifetimes_of(const Program& program, std::span<const PlanS
   for (std::uint32_t range = 0; range < loops.ranges().size(); ++range) {
     if (loops.is_branch(range)) continue;
     for (const OpId next : loops[range].nexts) {
-      // A bucket or a wait may have extended one of the two lifetimes.
+      // A bucket or a wait may have extended the lifetime of the carry or of its `next` alone.
       Lifetime& carry = lifetimes[program.op_operands(next)[1]];
       Lifetime& result = lifetimes[program.result(next)];
       carry = result = {std::min(carry.first, result.first), std::max(carry.last, result.last)};

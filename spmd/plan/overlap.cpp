@@ -31,11 +31,13 @@ class FirstReaders {
     }
   }
 
-  /// Returns whether the step is in a loop or a branch of the program, or begins one.
+  /// Returns whether the step is in a loop or a branch of the program, or begins a loop or a
+  /// branch.
   bool is_in_range(std::size_t step) const { return in_range_[step]; }
 
-  /// Returns the first step that reads a result of this collective, or the loop or branch of the
-  /// program that contains that step; the number of steps if no step does.
+  /// Returns the first step that reads a result of this collective. If that step is in a loop or a
+  /// branch of the program, returns the first step of the loop or branch. Returns the number of
+  /// steps if no step reads a result.
   std::size_t of(std::size_t collective) const { return first_[collective]; }
 
  private:
@@ -60,7 +62,8 @@ class FirstReaders {
     }
   }
 
-  /// Notes that the step reads the value. A value that has no memory is made where it is read.
+  /// Notes that the step reads the value, and if the step computes the value itself, also that it
+  /// reads the value's operands.
   void note(ValueId value, std::size_t step) {
     const Program& program = plan_.program;
     if (maker_[value] != kNone && maker_[value] < step) {
@@ -73,10 +76,10 @@ class FirstReaders {
   }
 
   const Plan& plan_;
-  std::vector<std::size_t> maker_;      // by value: the collective step whose result it is
-  std::vector<std::size_t> positions_;  // by step: itself, or the outermost range that contains it
-  std::vector<bool> in_range_;          // by step
-  std::vector<std::size_t> first_;      // by step
+  std::vector<std::size_t> maker_;      // indexed by value: the collective step whose result it is
+  std::vector<std::size_t> positions_;  // indexed by step: the outermost range around it, or itself
+  std::vector<bool> in_range_;          // indexed by step
+  std::vector<std::size_t> first_;      // indexed by step
 };
 
 template <typename... Args>
@@ -99,7 +102,7 @@ bool is_between_hosts(const Program& program, OpId op, const Mesh& mesh) {
 void place_waits(Plan& plan, const Mesh& mesh, const Target& target) {
   if (!may_overlap(mesh, target)) return;
   const FirstReaders readers(plan);
-  std::vector<std::int64_t> work{0};  // by step: the work of all steps before it
+  std::vector<std::int64_t> work{0};  // indexed by step: the work of all steps before it
   const std::vector<StepCost> costs = step_costs(plan, mesh);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
@@ -109,13 +112,14 @@ void place_waits(Plan& plan, const Mesh& mesh, const Target& target) {
   }
   const auto barrier = std::ranges::find(plan.steps, StepKind::barrier, &PlanStep::kind);
   auto latest = static_cast<std::size_t>(barrier - plan.steps.begin());
-  std::vector<std::vector<OpId>> waits(plan.steps.size() + 1);  // by the step before which they are
+  std::vector<std::vector<OpId>> waits(plan.steps.size() + 1);  // by the step that follows them
   for (std::size_t i = plan.steps.size(); i-- > 0;) {
     const PlanStep& step = plan.steps[i];
     if (step.kind != StepKind::collective || readers.is_in_range(i)) continue;
     if (!is_between_hosts(plan.program, step.first, mesh)) continue;
     std::size_t at = std::min(readers.of(i), latest);
-    // The wait tells what other hosts have committed, for which the update_wait waits.
+    // The wait goes before an update_wait, because it tells what other hosts have committed, which
+    // the update_wait needs to know.
     if (at > i + 1 && plan.steps[at - 1].kind == StepKind::update_wait) --at;
     if (at <= i + 1 || work[at] - work[i + 1] < target.overlap_work_min) continue;
     latest = at;

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-/// Returns whether the op computes at most once for each element that it reads or writes. The work
-/// of a custom_call is unknown.
+/// Returns whether the op needs at most one flop for each element that it reads or writes. A
+/// custom_call isn't cheap, because its work is unknown.
 bool is_cheap(const Program& program, OpId op, const Mesh& mesh) {
   if (table_of(program.kind(op)) == Form::target) return false;
   std::int64_t elements = program.shape(program.result(op)).num_elements();
@@ -25,8 +25,8 @@ bool is_cheap(const Program& program, OpId op, const Mesh& mesh) {
   return flops_of(program, op, mesh) <= elements;
 }
 
-/// Moves makers of operands of collectives between hosts forward, and readers of the results to the
-/// end of a chip's program.
+/// Moves ops of a chip's program around its collectives between hosts: the ops that make an operand
+/// forward, and the ops that read a result to the end.
 class OverlapOrder {
  public:
   OverlapOrder(const Program& program, const Mesh& mesh)
@@ -72,9 +72,9 @@ class OverlapOrder {
     }
   }
 
-  /// Finds the ops that can stand right behind the last maker of their operands: collectives
-  /// between hosts, and the ops that only bring their operands. An all_reduce within the host stays
-  /// where it shares a bucket with others.
+  /// Finds the ops that may run as soon as their operands are computed: collectives between hosts,
+  /// and the ops whose results only these collectives read. An all_reduce within the host that
+  /// shares a bucket with others isn't moved.
   void find_feeding() {
     std::vector<bool> is_read_by_feeding(program_.num_values(), false);
     std::vector<bool> is_read_by_others(program_.num_values(), false);
@@ -117,11 +117,11 @@ class OverlapOrder {
   }
 
   /// Numbers the buckets of collectives between hosts in the order in which they begin. The key of
-  /// a delayed op is the last number of those on which it depends. An op that depends on none has
-  /// the least key of its readers, so that it stays with them.
+  /// a delayed op is the last number of the buckets on which the op depends. If the op depends on
+  /// no bucket, its key is the least key of its readers, so that it stays with them.
   void number_collectives() {
     std::uint32_t count = 0;
-    std::vector<bool> joins(program_.num_ops(), false);  // the bucket of the op before it
+    std::vector<bool> joins(program_.num_ops(), false);  // the bucket of the previous op
     for (const Bucket& bucket : buckets(program_)) {
       for (OpId op = bucket.first + 1; op < bucket.first + bucket.count; ++op) joins[op] = true;
     }
@@ -146,7 +146,7 @@ class OverlapOrder {
     }
   }
 
-  /// Returns for each value its feeding readers, the last one first.
+  /// Returns for each value the feeding ops (find_feeding()) that read it, the last op first.
   std::vector<std::vector<OpId>> feeding_readers() const {
     std::vector<std::vector<OpId>> readers(program_.num_values());
     for (OpId op = program_.num_ops(); op-- > 0;) {
@@ -180,7 +180,7 @@ class OverlapOrder {
                                   [&](ValueId operand) { return value_of[operand] == kNoId; });
     };
     const std::vector<std::vector<OpId>> feeding = feeding_readers();
-    std::vector<OpId> next;  // a stack
+    std::vector<OpId> next;  // a stack of ops to emit
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       if (!is_delayed_[op] && value_of[program_.result(op)] == kNoId) next.push_back(op);
       while (!next.empty()) {
@@ -203,11 +203,11 @@ class OverlapOrder {
   const Program& program_;
   const Mesh& mesh_;
   const Loops loops_{program_};
-  std::vector<bool> depends_;             // by value: on a collective between hosts
-  std::vector<bool> is_delayed_;          // by op
-  std::vector<bool> is_feeding_;          // by op
+  std::vector<bool> depends_;             // indexed by value: on a collective between hosts?
+  std::vector<bool> is_delayed_;          // indexed by op
+  std::vector<bool> is_feeding_;          // indexed by op
   std::vector<std::uint32_t> number_of_;  // by value: the last collective on which it depends
-  std::vector<std::uint32_t> key_;        // by op
+  std::vector<std::uint32_t> key_;        // indexed by op
   std::vector<OpId> delayed_;
 };
 

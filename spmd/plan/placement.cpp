@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-/// Places the values of one region.
+/// Assigns offsets to the values of one region of memory.
 class Placement {
  public:
   Placement(Plan& plan, Place region)
@@ -62,9 +62,10 @@ class Placement {
     return best.size;
   }
 
-  /// Returns the largest number of bytes that live at once.
+  /// Returns the largest number of bytes that are live at the same op, a lower bound of the
+  /// region's size.
   std::uint64_t bound() const {
-    std::vector<std::uint64_t> change(plan_.program.num_ops() + 1, 0);  // at each op, modulo 2^64
+    std::vector<std::uint64_t> change(plan_.program.num_ops() + 1, 0);  // by op; wraps modulo 2^64
     for (const Block& block : blocks_) {
       change[lifetimes_[front(block)].first] += block.bytes;
       change[lifetimes_[front(block)].last + 1] -= block.bytes;
@@ -78,11 +79,11 @@ class Placement {
  private:
   /// Adjacent values with one lifetime: a bucket's operands or results, or a single value.
   struct Block {
-    std::size_t begin = 0, end = 0;  // in values_
+    std::size_t begin = 0, end = 0;  // indices into values_
     std::uint64_t bytes = 0;
   };
 
-  /// The place of a block; `value` is the block's first value.
+  /// The bytes that a placed block occupies; `value` is the block's first value.
   struct Range {
     std::uint64_t begin = 0, end = 0;
     ValueId value = kNoId;
@@ -91,14 +92,14 @@ class Placement {
   struct Attempt {
     std::uint64_t size = 0;              ///< the size of the region
     std::size_t highest = 0;             ///< the block with the highest end
-    std::vector<std::uint64_t> offsets;  ///< by index in values_
+    std::vector<std::uint64_t> offsets;  ///< indexed by index in values_
   };
 
   /// Places each block, in the order of blocks_, at the lowest offset that earlier blocks leave
   /// free.
   Attempt attempt() const {
     Attempt result{.offsets = std::vector<std::uint64_t>(values_.size())};
-    std::vector<Range> placed;  // in order of offset
+    std::vector<Range> placed;  // sorted by offset
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       const Block& block = blocks_[b];
       std::uint64_t offset = first_fit(placed, block);
@@ -124,8 +125,8 @@ class Placement {
   }
   ValueId front(const Block& block) const { return values_[block.begin]; }
 
-  /// Returns the lowest offset at which the block overlaps no placed block that mustn't share its
-  /// bytes.
+  /// Returns the lowest offset at which the block shares bytes only with placed blocks that may
+  /// share them.
   std::uint64_t first_fit(const std::vector<Range>& placed, const Block& block) const {
     std::uint64_t offset = 0;
     for (const Range& other : placed) {
@@ -140,7 +141,7 @@ class Placement {
 
   Plan& plan_;
   std::vector<Lifetime> lifetimes_;
-  std::vector<std::uint64_t> bytes_;  // by value
+  std::vector<std::uint64_t> bytes_;  // indexed by value
   std::vector<ValueId> values_;
   std::vector<Block> blocks_;
 };

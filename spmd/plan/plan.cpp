@@ -77,7 +77,8 @@ class CopyInsertion {
   }
 
  private:
-  /// Returns the value before all optimization_barriers through which it passed.
+  /// Follows the value back through optimization_barriers, and returns the value that enters the
+  /// first of them.
   ValueId source(ValueId value) const {
     OpId op = program_.defining_op(value);
     while (op != kNoId && program_.kind(op) == OpKind::optimization_barrier) {
@@ -135,10 +136,11 @@ class CopyInsertion {
     }
   }
 
-  /// Returns the value for a collective to read. Copies an input, outside of loops at most once.
+  /// Returns the new value that a collective reads for `value`. An input of the program is copied:
+  /// in each loop that needs a copy, and otherwise at most once.
   ValueId temp(ValueId value, OpId reader) {
     if (program_.defining_op(value) != kNoId) return value_of_[value];
-    if (loops_.of_op(reader) != kNoId) return copy(value);  // ops outside the loop can't read it
+    if (loops_.of_op(reader) != kNoId) return copy(value);  // only the loop can read this copy
     if (temp_of_[value] == kNoId) temp_of_[value] = copy(value);
     return temp_of_[value];
   }
@@ -161,8 +163,8 @@ class CopyInsertion {
   const Loops loops_;
   Program result_;
   std::map<OpId, ValueId> swapped_;  // by `next`
-  std::vector<ValueId> value_of_;    // by old value
-  std::vector<ValueId> temp_of_;     // by old value: an input's copy
+  std::vector<ValueId> value_of_;    // indexed by old value
+  std::vector<ValueId> temp_of_;     // indexed by old value: the copy of an input
   std::vector<bool> in_collective_;
   std::vector<std::vector<std::size_t>> outputs_of_;
   std::vector<ValueId> output_values_;
@@ -254,8 +256,8 @@ Plan compile(const Program& program, const Mesh& mesh, const Target& target,
   std::vector<Sharding> shardings;
   const auto propagate_all = [&] {
     shardings = propagate(global, mesh);
-    // Shardings propagate through an expanded composite and may then reach other composites, so
-    // this is repeated.
+    // This is repeated, because shardings propagate through an expanded composite and may then
+    // reach other composites that must be expanded.
     while (const std::optional<Program> expanded = expand(global, shardings)) {
       global = canonicalize(*expanded, true);
       passed("expand", global);

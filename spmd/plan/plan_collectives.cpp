@@ -26,8 +26,9 @@ AtomMask group_atoms(const Program& program, OpId op) {
   return mask;
 }
 
-/// Returns the names of the mask's axes. For an axis that is only partly in the mask, returns the
-/// tier that is in the mask ("data:ici"), or else the atoms: "data:0".
+/// Returns the names of the mask's axes. If only one tier of an axis is in the mask, the name
+/// contains the tier ("data:ici"). If the mask has only some atoms of an axis, the name contains
+/// the atoms ("data:0").
 std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
   std::vector<std::string> axes;
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
@@ -51,7 +52,8 @@ std::vector<std::string> axes_of(const Mesh& mesh, AtomMask mask) {
   return axes;
 }
 
-/// Returns the op or input from which the value comes, past copies, barriers and collectives.
+/// Follows the value back through copies, barriers and collectives, and describes the op or input
+/// where it ends.
 std::string origin(const Program& program, ValueId value) {
   OpId op = program.defining_op(value);
   while (op != kNoId && moves_only(program.kind(op))) {
@@ -68,10 +70,10 @@ std::string origin(const Program& program, ValueId value) {
   return loc.empty() ? std::string(kind) : fmt::format("{} at {}", kind, loc);
 }
 
-/// Returns the number of chips of the mesh that receive from another host in the permute.
+/// Returns the number of chips of the mesh that receive data from another host in the permute.
 std::int64_t permutes_between_hosts(const Program& program, OpId op, const Mesh& mesh) {
   const auto attrs = program.op_attrs(op);
-  std::vector<int> sources;  // by position
+  std::vector<int> sources;  // indexed by position
   if (program.kind(op) == OpKind::ppermute) {
     for (int position = 0; position < mesh.size(); ++position) {
       const AtomList atoms = atoms_at(attrs, 0);
@@ -94,8 +96,8 @@ std::int64_t permutes_between_hosts(const Program& program, OpId op, const Mesh&
   return count;
 }
 
-/// Returns the bytes that each host sends to others. All chips of a host take part in the
-/// collective, and all send the same number of bytes, except in a permute.
+/// Returns the bytes that each host sends to others. Except in a permute, all chips of a host take
+/// part in the collective and send the same number of bytes.
 std::int64_t dcn_bytes(const Program& program, OpId op, const CollectiveSummary& summary,
                        const Mesh& mesh) {
   if (summary.tier == Tier::ici) return 0;

@@ -59,7 +59,7 @@ bool is_gathered(const Program& program, ValueId value) {
   return op != kNoId && program.kind(op) == OpKind::all_gather;
 }
 
-/// Checks a value that is a chip's part of a shared value, and that its op writes in place there.
+/// Checks a value whose op writes it in place, as the chip's part of a shared value.
 void check_part(const Plan& plan, ValueId value) {
   const Program& program = plan.program;
   const std::uint64_t whole = plan.slots[value].offset;
@@ -76,7 +76,7 @@ void check_part(const Plan& plan, ValueId value) {
 
 void check_places(const Plan& plan, const Mesh& mesh) {
   const Program& program = plan.program;
-  std::vector<Slot> bound(program.num_values());  // by value: its input or output, if it has one
+  std::vector<Slot> bound(program.num_values());  // indexed by value: input or output, if any
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const ProgramInput& input = program.inputs[i];
     check_boundary(input.name.c_str(), mesh, plan.input_types[i], program.type(input.value),
@@ -130,8 +130,8 @@ void check_behind(const Plan& plan, ValueId before, ValueId value) {
        before);
 }
 
-/// Checks that the chips that meet in a collective are of one tier: chips of one host, or one chip
-/// of each host.
+/// Checks that each collective is of one tier: that chips of one host meet in it, or one chip of
+/// each host.
 void check_tiers(const Program& program, const Mesh& mesh) {
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (!spans_tiers(meeting_atoms(program, op), mesh)) continue;
@@ -140,7 +140,8 @@ void check_tiers(const Program& program, const Mesh& mesh) {
   }
 }
 
-/// Checks that chips of one host alone meet in the op. Chips of several hosts share no memory.
+/// Checks that only chips of one host meet in the op, because chips of several hosts share no
+/// memory.
 void check_on_host(const Program& program, const Mesh& mesh, OpId op) {
   if (tier_of(meeting_atoms(program, op), mesh) == Tier::ici) return;
   fail(Errc::corrupt, "plan: op {} ({}) crosses hosts, but %{} is in shared memory", op,
@@ -185,8 +186,9 @@ void check_collectives(const Plan& plan, const Mesh& mesh) {
        b);
 }
 
-/// Visits the ops with a map of the live temporaries by offset. A new value must overlap neither of
-/// its neighbors in the map.
+/// Checks that temporaries that are live at the same op don't overlap. Keeps a map of the live
+/// temporaries by offset while it visits the ops, and compares each new value with its neighbors in
+/// the map.
 void check_temporaries(const Plan& plan, const std::vector<Lifetime>& lifetimes) {
   const Program& program = plan.program;
   std::vector<std::vector<ValueId>> first_of(program.num_ops());

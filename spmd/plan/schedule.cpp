@@ -71,8 +71,7 @@ class Scheduling {
   }
 
  private:
-  /// Says that a step writes an output that is the next version of a parameter or of optimizer
-  /// state.
+  /// A step that writes an output which is the next version of a parameter or of optimizer state.
   struct Update {
     std::size_t step = 0;
     std::uint32_t output = 0;
@@ -89,7 +88,8 @@ class Scheduling {
     return tiled;
   }
 
-  /// Adds a loop. Stored fills and spreads among its ops become compute steps before it.
+  /// Adds a loop. Stored fills and spreads among the loop's ops become compute steps before the
+  /// loop.
   void add_loop(const FusedLoop& fused) {
     for (OpId op = fused.first; op < fused.first + fused.count; ++op) {
       if (is_made_by_loops(program_, op) && !tiled_[program_.result(op)]) {
@@ -144,7 +144,7 @@ class Scheduling {
 
   Plan& plan_;
   const Program& program_;
-  std::vector<bool> tiled_;  // by value
+  std::vector<bool> tiled_;  // indexed by value
   TileBuffers tile_buffers_;
 };
 

@@ -42,8 +42,8 @@ void share_values(Plan& plan, const Mesh& mesh, const Target& target,
   };
   for (OpId op = 0; op < program.num_ops(); ++op) {
     const ValueId result = program.result(op);
-    // A result in a loop isn't shared: the next iteration would overwrite it while a slower chip
-    // reads it.
+    // A result in a loop isn't shared, because the next iteration would overwrite it while a slower
+    // chip still reads it.
     const bool may_be_shared = program.kind(op) == OpKind::all_gather && loops.of_op(op) == kNoId;
     if (may_be_shared && is_large_on_host(op, result)) plan.slots[result].place = Place::shared;
   }

@@ -27,7 +27,8 @@ std::int64_t read_bytes_of(const Program& program, OpId op) {
   const OpKind kind = program.kind(op);
   const auto operands = program.op_operands(op);
   const std::int64_t result = program.type(program.result(op)).bytes();
-  // A merge reads the value of only one branch. A `next` doesn't read the old value of its carry.
+  // A merge reads the value of one branch only, and a `next` doesn't read the old value of its
+  // carry.
   if (kind == OpKind::merge) return result;
   if (kind == OpKind::next) return operands[1] == operands[2] ? 0 : result;
   const int in_part = row(kind).traits->reads_part_of;
@@ -55,14 +56,15 @@ DType dtype_of(const Program& program, OpId op) {
   return program.type(operands.empty() ? program.result(op) : operands.front()).dtype;
 }
 
-/// Returns whether chips only synchronize in the op, because its data is written or read in place.
+/// Returns whether the chips only synchronize in this collective, because the data is written or
+/// read in place.
 bool is_in_place(const Plan& plan, OpId op) {
   if (!is_collective(plan.program.kind(op))) return false;
   return plan.slots[plan.program.op_operands(op)[0]].place == Place::part ||
          is_added_by_loops(plan.program, plan.slots, plan.program.result(op));
 }
 
-/// Returns the cost of a loop of elementwise ops. Only values in memory count as read or written.
+/// Returns the cost of a loop of elementwise ops. Counts only values in memory as read or written.
 StepCost loop_cost(const Plan& plan, const PlanStep& step, const Mesh& mesh) {
   const Program& program = plan.program;
   const auto bytes = [&](ValueId value) { return program.type(value).bytes(); };
@@ -136,7 +138,7 @@ std::vector<StepCost> step_costs(const Plan& plan, const Mesh& mesh) {
       const StepCost of_op = op_cost(program, op, mesh);
       if (op == step.first) cost.dtype = of_op.dtype;
       cost.add(of_op);
-      // The result is shared by several chips; each chip stores its own part.
+      // Several chips share the result, and each of them stores only its own part.
       if (plan.slots[program.result(op)].place == Place::shared) {
         cost.written_bytes += of_op.read_bytes - of_op.written_bytes;
       }
@@ -153,7 +155,7 @@ std::vector<StepCost> step_costs(const Plan& plan, const Mesh& mesh) {
 
 std::vector<std::int64_t> step_counts(const Plan& plan) {
   std::vector<std::int64_t> counts;
-  std::vector<std::int64_t> around{1};  // the run count of each open loop, innermost last
+  std::vector<std::int64_t> around{1};  // how often the steps of each open loop run, innermost last
   for (const PlanStep& step : plan.steps) {
     counts.push_back(around.back());
     if (step.kind == StepKind::begin) {

@@ -15,7 +15,7 @@ template <typename... Args>
   fail(Errc::corrupt, "plan: {}", fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Checks that the steps, one after another, run the whole program.
+/// Checks that the steps, one after another, run all ops of the program.
 class StepsCheck {
  public:
   explicit StepsCheck(const Plan& plan)
@@ -74,12 +74,12 @@ class StepsCheck {
   bool is_tiled_fill(OpId op) const {
     return is_made_by_loops(program_, op) && is_tiled(program_.result(op));
   }
-  /// Returns whether each loop that reads the tiled value makes it itself.
+  /// Returns whether each loop that reads the tiled value computes it itself.
   bool is_made_where_read(ValueId value) const {
     return is_made_by_loops(program_, program_.defining_op(value)) ||
            is_added_by_loops(program_, plan_.slots, value);
   }
-  /// Skips tiled fills, because loops make these themselves.
+  /// Skips the tiled fills that come next, because loops make tiled fills themselves.
   void skip_tiled_fills() {
     while (next_ < program_.num_ops() && is_tiled_fill(next_)) ++next_;
   }
@@ -95,8 +95,8 @@ class StepsCheck {
       refuse("step {}: op {} reads %{}, which isn't computed yet", step, op, value);
     require_scalars_made(step, maker);
   }
-  /// Checks the scalar operands of a loop's fill. They mustn't be tiled fills themselves, because a
-  /// loop makes its fills in no fixed order.
+  /// Checks the scalar operands of a loop's fill. They mustn't be tiled fills, because a loop makes
+  /// its fills in no fixed order.
   void require_scalars_made(std::uint32_t step, OpId fill) const {
     for (const ValueId scalar : program_.op_operands(fill)) {
       if (is_tiled(scalar)) {
@@ -112,8 +112,8 @@ class StepsCheck {
     }
   }
 
-  /// Checks the begin of a loop. It starts with its carries, whose steps run once, and ends with
-  /// its nexts.
+  /// Checks a `begin` step: the loop's op and its carries, which run once. The loop's last ops must
+  /// be its nexts.
   void check_begin(std::uint32_t i, const PlanStep& step) {
     require_next(i, step);
     if (program_.kind(step.first) != OpKind::loop) {
@@ -134,7 +134,7 @@ class StepsCheck {
       if (range.nexts[n] + range.nexts.size() != range.end + n) {
         refuse("the nexts of the loop at op {} aren't its last ops", range.begin);
       }
-      // A `next` overwrites its carry, which therefore can't be the next value of another carry.
+      // A `next` overwrites its carry, so the carry can't be the next value of another carry.
       const auto operands = program_.op_operands(range.nexts[n]);
       const OpId maker = program_.defining_op(operands[2]);
       if (operands[2] != operands[1] && std::ranges::count(range.carries, maker) > 0) {
@@ -180,7 +180,7 @@ class StepsCheck {
     open_.push_back(branch);
   }
 
-  /// Checks a wait as far as it doesn't concern its collective, which verify_waits() does.
+  /// Checks a wait, except for its relation to its collective, which verify_waits() checks.
   void check_wait(std::uint32_t i, const PlanStep& step) const {
     if (step.count != 0 || step.first >= program_.num_ops()) {
       refuse("step {} waits for {} ops from op {}, but the program has {} ops; expected count 0", i,
@@ -285,8 +285,8 @@ class StepsCheck {
     next_ = step.end();
   }
 
-  /// Checks that only the loop that makes a tiled value reads it. A value that every loop makes
-  /// where it reads the value is exempt.
+  /// Checks that only the loop that makes a tiled value reads it. Values that each reading loop
+  /// makes itself are exempt.
   void check_tiles() const {
     for (OpId op = 0; op < program_.num_ops(); ++op) {
       const ValueId result = program_.result(op);
@@ -333,7 +333,7 @@ class StepsCheck {
         refuse("step {}: %{} has a tile buffer, but isn't computed in this loop", i, tile.value);
       }
     }
-    std::vector<ValueId> occupants(tiles.size(), kNoId);  // by buffer
+    std::vector<ValueId> occupants(tiles.size(), kNoId);  // indexed by buffer: the value in it
     const auto take = [&](ValueId value, OpId from) {
       if (buffer_of_[value] == kNoId) refuse("step {}: %{} has no tile buffer", i, value);
       ValueId& occupant = occupants[buffer_of_[value]];
@@ -343,7 +343,7 @@ class StepsCheck {
       occupant = value;
     };
     for (const TileBuffer& tile : tiles) {
-      if (last_read_[tile.value] == kAlways) take(tile.value, 0);  // every tile reads the value
+      if (last_read_[tile.value] == kAlways) take(tile.value, 0);  // fills stay for all tiles
     }
     for (OpId op = loop.first; op < loop.end(); ++op) {
       if (loop_of_[op] != i) continue;
@@ -363,12 +363,12 @@ class StepsCheck {
 
   const Plan& plan_;
   const Program& program_;
-  std::vector<std::uint32_t> loop_of_;    // by op: the loop step that runs it
-  std::vector<bool> is_made_;             // by op
+  std::vector<std::uint32_t> loop_of_;    // indexed by op: the loop step that runs it
+  std::vector<bool> is_made_;             // indexed by op
   std::vector<std::uint32_t> buffer_of_;  // by value, for the checked loop; else kNoId
   std::vector<OpId> last_read_;           // by value, for the checked loop
   const Loops loops_{program_};
-  std::vector<std::uint32_t> open_;  // ranges that have begun but not ended
+  std::vector<std::uint32_t> open_;  // loops and branches that have begun but not ended
   std::vector<OpId> early_;          // stored fills made for the next loop
   OpId next_ = 0;                    // the first op that no step has run
 };
