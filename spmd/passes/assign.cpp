@@ -41,8 +41,8 @@ class Assignment {
 
  private:
   /// Adds the tensor's atoms for each factor as a candidate. With `prefixes`, also adds each prefix
-  /// of these atoms, because a prefix may have a better priority, or may be all that isn't taken by
-  /// other factors.
+  /// of these atoms, because a prefix may have a better priority, or other factors may have taken
+  /// the atoms after it.
   void add_candidates(std::size_t tensor, bool prefixes) {
     const Sharding& sharding = tensors_[tensor].sharding;
     const Projection projection = project(rule_, mesh_, tensor, sharding.dims);
@@ -58,9 +58,9 @@ class Assignment {
     }
   }
 
-  /// Returns the atoms before the first one over which the result can't be sharded. Such an atom
-  /// may be manual in a function of shard_map, while an operand from outside of the function is
-  /// sharded over it.
+  /// Returns the atoms before the first atom over which the result can't be sharded. An operand may
+  /// be sharded over such an atom if the op is in a shard_map function where the atom is manual,
+  /// and the operand comes from outside.
   AtomList free_prefix(AtomList atoms) const {
     const AtomMask held = tensors_.back().sharding.replicated;
     int count = 0;
@@ -79,7 +79,8 @@ class Assignment {
     }
   }
 
-  /// Returns whether two candidates exclude each other, so that their order matters.
+  /// Returns whether any two candidates exclude each other, so that the order in which they are
+  /// taken matters.
   bool is_contested() const {
     for (const Candidate& a : candidates_) {
       for (const Candidate& b : candidates_) {
@@ -144,8 +145,8 @@ class Assignment {
     return cost;
   }
 
-  /// Returns the cost of the tensor's reshards for this layout. It is cached, because candidates
-  /// share most layouts.
+  /// Returns the cost of resharding the tensor to this layout. The cost is cached, because most
+  /// layouts are those of several candidates.
   std::int64_t cost_of(std::size_t tensor, const Sharding& layout) {
     const auto known = std::ranges::find_if(
         costs_[tensor], [&](const auto& entry) { return entry.first.same_layout(layout); });
@@ -168,7 +169,7 @@ class Assignment {
   const std::vector<OpTensor>& tensors_;
   std::vector<Candidate> candidates_;
   bool contested_ = false;
-  std::vector<AtomList> atoms_;  // by factor
+  std::vector<AtomList> atoms_;  // indexed by factor
   // By tensor: the cost of each layout.
   std::vector<std::vector<std::pair<Sharding, std::int64_t>>> costs_;
 };
@@ -182,7 +183,7 @@ const std::vector<AtomList>& FactorAssignments::of(const FactorRule& rule,
   return place->second;
 }
 
-/// The hash leaves out the types of the tensors, because the rule determines them.
+/// The hash omits the types of the tensors, because the rule already determines them.
 std::size_t FactorAssignments::Hash::operator()(const Key& key) const {
   WordHash hash;
   hash.add(reinterpret_cast<std::uintptr_t>(key.rule));

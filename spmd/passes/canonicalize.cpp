@@ -38,8 +38,7 @@ class Canonicalizer {
   }
 
  private:
-  /// Adds the live ops of this range in their order. The ops of a loop are added when the `loop` op
-  /// is.
+  /// Adds the live ops of this range in their order. A `loop` op adds all ops of its loop.
   void add_ops(OpId begin, OpId end) {
     for (OpId op = begin; op < end; ++op) {
       if (program_.kind(op) == OpKind::loop) {
@@ -63,7 +62,7 @@ class Canonicalizer {
   }
 
   /// Adds the loop's op, its carries, the other ops, and its nexts. Before the loop, adds the
-  /// initial values of the carries and the ops that compute the same in each iteration.
+  /// initial values of the carries and the ops that compute the same value in each iteration.
   void add_loop(const LoopRange& range) {
     for (OpId op = range.begin; op < range.end; ++op) {
       if (live_[op] && depth_[op] < range.depth && value_of_[program_.result(op)] == kNoId) add(op);
@@ -88,7 +87,7 @@ class Canonicalizer {
     add_nexts(range);
   }
 
-  /// Adds both branches with the values that their merges read, then the merges.
+  /// Adds both branches of a cond, with the values that its merges read, and then the merges.
   void add_branches(const LoopRange& first, const LoopRange& second) {
     const std::vector<ValueId> a = add_branch(first, second.nexts, 1);
     const std::vector<ValueId> b = add_branch(second, second.nexts, 2);
@@ -100,8 +99,9 @@ class Canonicalizer {
     }
   }
 
-  /// Adds a branch. Returns, for each of the merges, the branch's value for operand `operand`. Ops
-  /// after the branch are never merged with ops in it.
+  /// Adds a branch. Returns the values that the branch gives to the merges as their operand number
+  /// `operand`. Forgets the ops of the branch in `numbered_`, so that no later op is merged with
+  /// them.
   std::vector<ValueId> add_branch(const LoopRange& branch, const std::vector<OpId>& merges,
                                   std::size_t operand) {
     const OpId begin = result_.num_ops();
@@ -129,8 +129,8 @@ class Canonicalizer {
     }
   }
 
-  /// Finds for each op the number of loops and branches in which it must be computed, which may be
-  /// less than its depth. Ops in a branch stay there, because they may be unnecessary, or fail.
+  /// Finds for each op the number of loops and branches around it that it can't leave. Ops in a
+  /// branch stay there, because outside they might run unnecessarily, or fail.
   void find_depths() {
     depth_.assign(program_.num_ops(), 0);
     for (OpId op = 0; op < program_.num_ops(); ++op) {
@@ -155,8 +155,8 @@ class Canonicalizer {
     return loops_.depth_of(range);
   }
 
-  /// Returns for each op of a border the op that it requires: for a carry its `next`, for a loop
-  /// its `test`, for a cond its `otherwise`.
+  /// Returns for each op the op that must stay as long as it does: for a carry its `next`, for a
+  /// loop its `test`, for a cond its `otherwise`.
   std::vector<OpId> ops_needed() const {
     std::vector<OpId> needed(loops_.empty() ? 0 : program_.num_ops(), kNoId);
     for (std::uint32_t number = 0; number < loops_.ranges().size(); ++number) {
@@ -173,7 +173,7 @@ class Canonicalizer {
     return needed;
   }
 
-  /// Returns the ops that an output needs.
+  /// Returns for each op whether some output needs it.
   std::vector<bool> live_ops() const {
     std::vector<bool> live(program_.num_ops(), false);
     const std::vector<OpId> needed = ops_needed();
@@ -200,7 +200,7 @@ class Canonicalizer {
     return row(program_.kind(op)).traits->on_demand || program_.is_fill(op);
   }
 
-  /// Returns the new value that stands for one use of the old one.
+  /// Returns the new value to be used in one place instead of `value`.
   ValueId use(ValueId value) {
     if (!made_per_use(value)) return value_of_[value];
     const OpId op = program_.defining_op(value);
@@ -219,7 +219,8 @@ class Canonicalizer {
                           program_.op_locs[op]);
   }
 
-  /// Returns the value of an equal op that the new program already has, or else of a new op.
+  /// Returns the value of an equal op if the new program already has one, and otherwise the value
+  /// of a new op.
   ValueId number(OpId op) {
     const std::vector<ValueId> new_operands = operands(op);
     if (row(program_.kind(op)).traits->vanishes) return new_operands.front();
@@ -286,10 +287,10 @@ class Canonicalizer {
   const Program& program_;
   const bool split_constants_;
   const Loops loops_;
-  std::vector<bool> live_;            // by old op
-  std::vector<std::uint32_t> depth_;  // by old op, if there are loops
+  std::vector<bool> live_;            // indexed by old op
+  std::vector<std::uint32_t> depth_;  // indexed by old op; empty if the program has no loops
   Program result_;
-  std::vector<ValueId> value_of_;                        // by old value
+  std::vector<ValueId> value_of_;                        // indexed by old value
   std::unordered_multimap<std::size_t, OpId> numbered_;  // new ops by hash
   std::map<std::vector<std::byte>, std::int64_t> constants_;
 };

@@ -76,8 +76,8 @@ class Mover {
   }
 
  private:
-  /// Returns the dim that the value's new op has already moved to the end; kStays if it has moved
-  /// none. Inputs, and results of ops that refuse reordering and of sums, keep the old order.
+  /// Returns the dim that is last in the new value for `value`, or kStays if its dims have the old
+  /// order. Inputs, sums, and results of ops that refuse reordering keep the old order.
   int made_feature(ValueId value) const {
     const OpId op = program_.defining_op(value);
     if (op == kNoId) return kStays;
@@ -86,7 +86,8 @@ class Mover {
                                                                           : features_.of(value);
   }
 
-  /// Returns the new value for `old`, with dim `feature` moved to the end. kStays moves no dim.
+  /// Returns the new value for `old`, with dim `feature` moved to the end, or with no dim moved if
+  /// `feature` is kStays.
   ValueId value(ValueId old, int feature) {
     if (feature >= 0 && features_.is_made_anywhere(old)) {
       const OpId op = program_.defining_op(old);
@@ -139,7 +140,7 @@ class Mover {
   static std::vector<std::int64_t> moved_attrs(Reorder reorder, Words attrs, int feature,
                                                int num_dims) {
     std::vector<std::int64_t> words(attrs.begin(), attrs.end());
-    // Moves word `feature` to the end of each list.
+    // Moves element `feature` of each list to the end of the list.
     const auto rotate_lists = [&](auto first, std::ptrdiff_t length) {
       for (; first != words.end(); first += length) {
         std::rotate(first + feature, first + feature + 1, first + length);
@@ -156,8 +157,8 @@ class Mover {
     return words;
   }
 
-  /// Adds a broadcast_in_dim with dim `feature` moved. The list of the operand's dims stays
-  /// ascending.
+  /// Adds a broadcast_in_dim whose result has dim `feature` moved to the end. The list of the
+  /// operand's dims stays ascending.
   ValueId spread(OpId op, int feature) {
     const ValueId operand = program_.op_operands(op)[0];
     const Words dims = program_.op_attrs(op);
@@ -174,7 +175,7 @@ class Mover {
                           type, loc_);
   }
 
-  /// Adds a reduce, whose operand may have a moved dim. The result's dims are in the old order.
+  /// Adds a reduce whose operand may have a moved dim. The result's dims are in the old order.
   ValueId sum(OpId op) {
     const ValueId operand = program_.op_operands(op)[0];
     const int feature = features_.of(operand);
@@ -185,7 +186,7 @@ class Mover {
     }
     const int num_dims = program_.shape(operand).size();
     std::vector<std::int64_t> words{attrs[0]};
-    int before = 0;  // remaining dims before the feature dim
+    int before = 0;  // number of remaining dims before the feature dim
     bool is_left = true;
     for (int dim = 0; dim < num_dims; ++dim) {
       if (std::ranges::find(attrs.subspan(1), dim) != attrs.end()) {
@@ -231,8 +232,8 @@ class Mover {
   const Program& program_;
   const FeatureDims& features_;
   Program result_;
-  std::vector<ValueId> made_;    // by old value
-  std::vector<ValueId> as_was_;  // the same values in the old order, if a border reads them
+  std::vector<ValueId> made_;    // indexed by old value
+  std::vector<ValueId> as_was_;  // old order of the values in at_border_
   /// By old value: whether a border op of a loop or a branch reads it. The value is then transposed
   /// where it is made, because there can be no transpose between the ops of a border.
   std::vector<bool> at_border_;

@@ -1,6 +1,6 @@
 #pragma once
 /// FactorRules: the factor rules of a program's ops. Equal ops share one rule, because most ops of
-/// a training step repeat, above all those of the optimizer.
+/// a training step, such as those of the optimizer, occur many times.
 
 #include <cstddef>
 #include <unordered_map>
@@ -9,12 +9,12 @@
 
 namespace weft {
 
-/// Refers to the program, which must outlive this object and must not change.
+/// Keeps a reference to the program, which must outlive this object and must not change.
 class FactorRules {
  public:
   explicit FactorRules(const Program& program) : rules_(0, Hash{program}, Alike{program}) {}
 
-  /// Returns the op's rule; the reference is valid for the lifetime of this object.
+  /// Returns the op's rule. The reference is valid as long as this object.
   const FactorRule& of(OpId op);
 
  private:

@@ -21,23 +21,23 @@ using FactorAtoms = InplaceVector<AtomList, kFactorCountMax>;
 /// The atoms of a tensor's dims, by factor.
 struct Projection {
   FactorAtoms atoms;
-  /// Bit d is set if the last atoms of dim d fit no factor, because they would divide a factor
-  /// unevenly. The dim then can't be rebuilt from factors.
+  /// Bit d is set if the last atoms of dim d belong to no factor, because they would divide a
+  /// factor unevenly. unproject() then can't restore the dim.
   std::uint8_t overflow_dims = 0;
 };
 
-/// Assigns each dim's atoms to its factors, major to minor. When atoms divide a factor fully, the
-/// next factor takes the following atoms.
+/// Assigns each dim's atoms to its factors, major to minor. When the atoms of a factor cut it into
+/// parts of size 1, the following atoms go to the next factor.
 Projection project(const FactorRule& rule, const Mesh& mesh, std::size_t tensor,
                    const DimAtoms& dims);
-/// Does for one dim what project() does. Returns whether the dim's last atoms fit no factor.
+/// Projects a single dim. Returns whether the dim's last atoms belong to no factor.
 bool project_dim(const FactorRule& rule, const Mesh& mesh, const DimFactors& factors,
                  AtomList dim_atoms, std::span<AtomList> atoms);
-/// The inverse of project(): gives each dim the atoms of its factors.
+/// Gives each dim the atoms of its factors, which is the inverse of project().
 DimAtoms unproject(const FactorRule& rule, std::size_t tensor,
                    std::span<const AtomList> factor_atoms);
-/// Returns whether `atoms` cut the factor into parts of size 1. Only then may the next minor factor
-/// of a dim be cut, because otherwise a part would be a strided view.
+/// Returns whether `atoms` cut the factor into parts of size 1. Otherwise the next minor factor of
+/// a dim mustn't be cut, because a part of the dim would be a strided view.
 bool is_full(const Mesh& mesh, const Factor& factor, AtomList atoms);
 
 }  // namespace weft

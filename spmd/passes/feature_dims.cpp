@@ -48,7 +48,8 @@ bool FeatureDims::is_made_anywhere(ValueId value) const {
   return op != kNoId && program_.is_fill(op);
 }
 
-/// Returns those of the op's tensors whose dims correspond, so that they must move together.
+/// Returns the op's tensors whose dims correspond one to one, so that the same dim of each must
+/// move.
 std::vector<ValueId> FeatureDims::alike_in(OpId op) const {
   const auto operands = program_.op_operands(op);
   const ValueId result = program_.result(op);
@@ -94,7 +95,7 @@ void FeatureDims::add_convolution(OpId op) {
     places *= program_.shape(result)[static_cast<int>(c.result[2 + i])];
   }
   group(lhs).gain += num_elements(lhs);
-  if (window > places) {  // a gradient of weights: both operands are images
+  if (window > places) {  // gradient of the weights: both operands are images
     group(rhs).gain += num_elements(rhs);
   } else {
     group(result).gain += num_elements(result);
@@ -109,8 +110,8 @@ void FeatureDims::say_feature(ValueId value, std::int64_t dim) {
   if (feature != dim) feature = kStays;
 }
 
-/// A pool with windows over features keeps its dims, because a move would change the order of the
-/// elements in a window.
+/// Adds the gain of a pool. If its windows extend over features, its dims keep their order, because
+/// a move would change the order of the elements in a window.
 void FeatureDims::add_pool(OpId op) {
   const ValueId x = program_.op_operands(op)[0];
   const WindowReduction reduction = window_reduction_of(program_.op_attrs(op));
@@ -122,8 +123,8 @@ void FeatureDims::add_pool(OpId op) {
   of_x.gain += 2 * num_elements(x);
 }
 
-/// Adds the cost of transposing values that an op, an input or an output needs in the original
-/// order.
+/// Adds the cost of transposes for values that are needed in the original order by an op, as an
+/// input or as an output.
 void FeatureDims::add_transposes() {
   std::vector<bool> is_fixed(program_.num_values(), false);
   for (OpId op = 0; op < program_.num_ops(); ++op) {

@@ -10,22 +10,23 @@
 
 namespace weft {
 
-/// Returns how an op changes if the feature dim of its tensors moves.
+/// Returns how an op of this kind must be changed if the feature dim of its tensors moves.
 Reorder reorder_of(OpKind kind);
 
-/// The result of FeatureDims::of() for a value whose dims keep their order.
+/// FeatureDims::of() returns this for a value whose dims keep their order.
 inline constexpr int kStays = -2;
 
 class FeatureDims {
  public:
-  /// An element of a transpose counts `transpose_cost` times.
+  /// The cost of a transpose is its number of elements times `transpose_cost`.
   FeatureDims(const Program& program, std::int64_t transpose_cost);
 
-  /// Returns the dim of the value that becomes its last dim in the new program; kStays if none
-  /// does.
+  /// Returns the dim of the value that becomes its last dim in the new program, or kStays if no dim
+  /// moves.
   int of(ValueId value) const;
   bool any() const;
-  /// Returns whether the value repeats one element. Each use then makes it in its own layout.
+  /// Returns whether the value repeats one element, so that each use can make it in the order of
+  /// dims that it needs.
   bool is_made_anywhere(ValueId value) const;
 
  private:
@@ -33,8 +34,8 @@ class FeatureDims {
   /// Values whose dims correspond one to one.
   struct Group {
     int feature = kUnknown;
-    std::int64_t gain = 0;  ///< elements that are read or written without reordering
-    std::int64_t cost = 0;  ///< elements of transposes
+    std::int64_t gain = 0;  ///< elements that then needn't be reordered
+    std::int64_t cost = 0;  ///< elements of the transposes that are then needed
   };
 
   ValueId root(ValueId value) const;

@@ -43,8 +43,8 @@ bool takes_padding(const Program& program, OpId op) {
   return pads == Pads::if_fill ? program.is_fill(op) : pads != Pads::no;
 }
 
-/// Returns for each factor whether the op allows padding along it. The dims of such a factor have
-/// no other factor.
+/// Returns for each factor whether the op allows padding along it. This requires that the factor's
+/// dims have no other factor.
 std::vector<bool> growing_factors(const Program& program, OpId op, const FactorRule& rule) {
   std::vector<bool> grows(rule.factors.size(), takes_padding(program, op));
   for (std::size_t factor = 0; factor < grows.size(); ++factor) {
@@ -72,7 +72,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
   return grows;
 }
 
-/// Computes for each dim of each value a number that must divide its padded size.
+/// Computes for each dim of each value a number of which the dim's padded size must be a multiple.
 class Multiples {
  public:
   Multiples(const Program& program, const Mesh& mesh)
@@ -99,7 +99,7 @@ class Multiples {
     return round_up(program_.shape(value)[dim], multiples_[value][static_cast<std::size_t>(dim)]);
   }
 
-  /// Returns the factor's size after its dims have been padded.
+  /// Returns the size of the factor in the padded program.
   std::int64_t padded_size(OpId op, std::size_t factor) const {
     std::int64_t size = rules_[op].factors[factor].size;
     if (!grows_[op][factor]) return size;
@@ -165,9 +165,9 @@ class Multiples {
   const Program& program_;
   const Mesh& mesh_;
   bool uneven_ = false;
-  std::vector<std::array<std::int64_t, kDimCountMax>> multiples_;  // by value
-  std::vector<FactorRule> rules_;                                  // by op
-  std::vector<std::vector<bool>> grows_;                           // by op and factor
+  std::vector<std::array<std::int64_t, kDimCountMax>> multiples_;  // indexed by value
+  std::vector<FactorRule> rules_;                                  // indexed by op
+  std::vector<std::vector<bool>> grows_;                           // indexed by op and factor
 };
 
 class Padder {
@@ -218,9 +218,9 @@ class Padder {
     }
   }
 
-  /// Adds a loop or a branch. For a branch, returns operand `operand` of each of the merges. In the
-  /// end, forgets the versions of outer values that were made in the range, because ops after the
-  /// range can't read them.
+  /// Adds a loop or a branch. For a branch, returns its new values for operand number `operand` of
+  /// the merges. At the end, forgets the versions of outer values that were made in the range,
+  /// because ops after the range can't read them.
   std::vector<ValueId> add_range(const LoopRange& range, OpId end, std::span<const OpId> merges,
                                  std::size_t operand) {
     const ValueId first = result_.num_values();
@@ -264,8 +264,8 @@ class Padder {
                                               program_.op_locs[op]));
   }
 
-  /// Returns the padded shape of operand number `tensor`, or of the result, which follows the
-  /// operands.
+  /// Returns the padded shape of operand number `tensor`, or of the result if `tensor` is the
+  /// number of operands.
   Shape padded_shape(OpId op, std::size_t tensor) const {
     const auto operands = program_.op_operands(op);
     const ValueId value = tensor < operands.size() ? operands[tensor] : program_.result(op);
@@ -279,7 +279,7 @@ class Padder {
     return shape;
   }
 
-  /// Returns the op's attributes, with the padded sizes.
+  /// Returns the op's attributes, in which padded sizes replace the original sizes.
   std::vector<std::int64_t> padded_attrs(OpId op, std::span<const ValueId> operands,
                                          const Shape& shape) const {
     InplaceVector<const Shape*, kOperandCountMax> shapes;
@@ -287,8 +287,8 @@ class Padder {
     return attrs_of_part(program_, op, {.operands = shapes, .result = shape});
   }
 
-  /// Returns `padded` with the neutral element in the padding of each dim that the op reduces. If
-  /// the op needs Pads::with_zeros, all its padding becomes zeros.
+  /// Returns `padded` with the neutral element of the reduction in the padding of each dim that the
+  /// op reduces. If the op's pads are Pads::with_zeros, fills the padding of all dims with zeros.
   ValueId neutral_outside(OpId op, std::size_t operand, ValueId padded) {
     const FactorRule& rule = multiples_.rule(op);
     const Shape& shape = program_.shape(program_.op_operands(op)[operand]);
@@ -319,7 +319,7 @@ class Padder {
     return place->second;
   }
 
-  /// Returns the value with this shape: padded with zeros, or cut.
+  /// Returns the value in this shape, padded with zeros or cut.
   ValueId version(ValueId value, const Shape& shape) {
     std::vector<ValueId>& versions = versions_[value];
     const auto same =
@@ -350,12 +350,12 @@ class Padder {
   const Loops loops_;
   Program result_;
   Builder builder_;
-  std::vector<std::vector<ValueId>> versions_;  // by old value; the first is the original
+  std::vector<std::vector<ValueId>> versions_;  // indexed by old value; the first is the original
   std::map<std::tuple<ValueId, int, ReduceKind>, ValueId> masked_;
 };
 
-/// Returns whether the op is a composite that needs a padded dim whole. Such an op couldn't tell
-/// the data from the padding.
+/// Returns whether the op is a composite that needs a padded dim undivided, and so couldn't tell
+/// data from padding.
 bool is_padded_where_whole(const Program& program, OpId op, const Multiples& multiples) {
   if (!is_composite(program.kind(op))) return false;
   const FactorRule& rule = multiples.rule(op);

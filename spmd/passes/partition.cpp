@@ -38,8 +38,8 @@ class Partitioner {
   }
 
  private:
-  /// A global value in one of its layouts on the chips. A value may have several layouts at once. A
-  /// partial sum of bf16 or f16 may be f32; it is rounded after it has been reduced.
+  /// A global value in one of its layouts on the chips, of which it may have several at once.
+  /// Partial sums of bf16 or f16 values may be f32, and are rounded after the reduction.
   struct Version {
     Sharding layout;
     ValueId value;
@@ -61,7 +61,7 @@ class Partitioner {
     chip_.add_output(value, output.name, closed, output.updates);
   }
 
-  /// Returns the type of a chip's part. pad_uneven has made all dims evenly divisible.
+  /// Returns the type of a chip's part. The parts are even, because pad_uneven has padded the dims.
   TensorType even_type(const TensorType& global, const Sharding& layout) const {
     const TensorType type = chip_type(global, layout, mesh_);
     for (int dim = 0; dim < global.shape.size(); ++dim) {
@@ -86,8 +86,8 @@ class Partitioner {
     }
   }
 
-  /// Lowers a loop. The initial values of its carries are resharded before it. Afterwards, layouts
-  /// that outer values got in the loop are forgotten.
+  /// Lowers a loop. Reshards the initial values of its carries before the loop. After the loop,
+  /// forgets the versions of outer values that were made in it.
   void lower_loop(const LoopRange& range) {
     for (const OpId carry : range.carries) {
       request(program_.op_operands(carry)[1], layout_of_carry(program_.result(carry)));
@@ -101,7 +101,7 @@ class Partitioner {
     forget(range, first);
   }
 
-  /// Forgets versions of outer values that were made in the range.
+  /// Forgets versions of outer values that were made in the range, where later ops can't read them.
   void forget(const LoopRange& range, ValueId first) {
     for (ValueId value = 0; value < program_.num_values(); ++value) {
       const OpId maker = program_.defining_op(value);
@@ -111,7 +111,7 @@ class Partitioner {
     }
   }
 
-  /// Lowers two branches. A value that a branch makes for a merge is resharded in the branch.
+  /// Lowers both branches of a cond. Values that a branch gives to merges are resharded in it.
   void lower_branches(const LoopRange& first, const LoopRange& second) {
     std::array<std::vector<ValueId>, 2> merged;
     for (std::size_t side = 0; side < merged.size(); ++side) {
@@ -135,7 +135,7 @@ class Partitioner {
   }
 
   /// Lowers an addition to a carry so that the carry stays a partial sum, which the chips reduce
-  /// once, after the loop. Returns false if `op` can't be lowered in this way.
+  /// once, after the loop. Returns false if `op` can't be lowered so.
   bool accumulate(OpId op) {
     const auto found = accumulators_.find(op);
     if (found == accumulators_.end()) return false;
@@ -158,7 +158,7 @@ class Partitioner {
     return homes_[carry].even(mesh_, program_.shape(carry));
   }
 
-  /// Lowers a carry and its next. All their values have the carry's layout.
+  /// Lowers a `carry` or a `next`. Its operands and its result get the carry's layout.
   void lower_carried(OpId op) {
     const auto operands = program_.op_operands(op);
     const bool is_next = program_.kind(op) == OpKind::next;
@@ -209,8 +209,8 @@ class Partitioner {
     versions_[result].push_back({layout, emit(op, local_operands, wanted, layout)});
   }
 
-  /// Lowers an enter or a leave. This needs no op, because a chip's part is the same on both sides.
-  /// Outside the function, the manual atoms are in the sharding of the dims.
+  /// Lowers an `enter` or a `leave` of a shard_map function. This needs no op, because a chip's part
+  /// is the same inside and outside; only outside, its sharding has the manual atoms.
   void lower_manual(OpId op) {
     const bool enters = program_.kind(op) == OpKind::enter;
     const ValueId operand = program_.op_operands(op)[0];
@@ -236,7 +236,7 @@ class Partitioner {
     return tensors;
   }
 
-  /// Appends the op. `wanted` has the layouts of its operands and is used only for a gather.
+  /// Appends the op to the chip's program. Only a gather needs the operands' layouts `wanted`.
   ValueId emit(OpId op, std::span<const ValueId> operands, std::span<const Sharding> wanted,
                const Sharding& layout) {
     TensorType type = even_type(program_.type(program_.result(op)), layout);
@@ -247,7 +247,7 @@ class Partitioner {
                         program_.op_locs[op]);
   }
 
-  /// Returns the op's attributes, with the sizes and offsets of a chip's part.
+  /// Returns the op's attributes, in which the sizes and offsets are those of a chip's part.
   std::vector<std::int64_t> attrs_on_chip(OpId op, std::span<const ValueId> operands,
                                           std::span<const Sharding> wanted, const Sharding& layout,
                                           const Shape& shape) const {
@@ -260,7 +260,7 @@ class Partitioner {
 
   /// Delays a reduction past the op. The op then reads partial sums, and its result is a partial
   /// sum. This requires that the op is linear in the partial sums, that no other op reads them, and
-  /// that its result isn't larger than they are.
+  /// that the op's result isn't larger than they are.
   void sink_unreduced(OpId op, std::vector<Sharding>& wanted, Sharding& result) const {
     const auto operands = program_.op_operands(op);
     const ValueId value = program_.result(op);
@@ -287,8 +287,8 @@ class Partitioner {
       const Sharding whole = result.without(unreduced(operands[0]));
       const bool as_it_is = stay([&](std::size_t i) { return wanted[i]; });
       if (!as_it_is) {
-        // The result must be sharded over the atoms of the partial sums. One reduce_scatter of the
-        // result replaces one for each operand.
+        // The result is to be sharded over the atoms of the partial sums, so a single
+        // reduce_scatter of the result can replace one for each operand.
         const Sharding before = std::exchange(result, whole);
         if (stay([&](std::size_t) { return whole; })) {
           std::ranges::fill(wanted, whole);
@@ -314,7 +314,7 @@ class Partitioner {
         operands, [&](ValueId operand) { return unreduced(operand) == unreduced(operands[0]); });
   }
 
-  /// Returns the atoms over which the first version of the value is a partial result.
+  /// Returns the atoms over which the first version of the value still has to be reduced.
   AtomMask unreduced(ValueId value) const {
     return versions_[value].empty() ? AtomMask{0} : versions_[value].front().layout.unreduced;
   }
@@ -322,7 +322,7 @@ class Partitioner {
   bool can_stay_unreduced(ValueId value, const Sharding& wanted, const Sharding& result) const {
     const AtomMask atoms = unreduced(value);
     if (atoms == 0 || use_count_[value] != 1 || is_wide(value, versions_[value][0])) return false;
-    // A value that a loop reads from outside is reduced outside, once.
+    // A value that a loop reads from outside is reduced once, outside of the loop.
     if (loops_.of_value(value) != lowered_in_) return false;
     const Sharding& made = versions_[value].front().layout;
     if (made.reduce_kind != ReduceKind::add) return false;
@@ -335,7 +335,7 @@ class Partitioner {
                                [](const ReshardStep& step) { return !is_collective(step.kind); });
   }
 
-  /// Returns the value in this layout. Makes a missing version once, by the cheapest reshards.
+  /// Returns the value in this layout. Reshards it at the lowest cost if no version has the layout.
   ValueId request(ValueId value, const Sharding& layout) {
     std::vector<Version>& versions = versions_[value];
     for (const Version& version : versions) {
@@ -356,7 +356,7 @@ class Partitioner {
     const auto [from, steps] =
         cheapest_reshard(mesh_, type, layouts, layout, homes_[value].replicated);
     Version made = versions[from];
-    // Collectives have the location of the op whose value they move.
+    // Collectives get the source location of the op whose value they move.
     const OpId op = program_.defining_op(value);
     builder_.set_loc(op == kNoId ? LocId{0} : program_.op_locs[op]);
     for (const ReshardStep& step : steps) {
@@ -373,13 +373,13 @@ class Partitioner {
   const Mesh& mesh_;
   std::span<const Sharding> homes_;
   const Loops loops_;
-  std::unordered_map<OpId, ValueId> accumulators_;  // by addition: the addend of a carry
+  std::unordered_map<OpId, ValueId> accumulators_;  // key: an addition to a carry; its addend
   std::uint32_t lowered_in_ = kNoId;  // the innermost loop of the op that is being lowered
   FactorRules rules_{program_};
   FactorAssignments assignments_{mesh_};
   Program chip_;
   Builder builder_;
-  // By global value: its layouts. The first version is the one that the value's op made.
+  // Indexed by global value. The first version is the one that the value's op made.
   std::vector<std::vector<Version>> versions_;
   std::vector<std::uint32_t> use_count_;
 };

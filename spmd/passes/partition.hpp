@@ -1,6 +1,6 @@
 #pragma once
 /// Partitioning: makes the program of one chip from the global program and a sharding per value.
-/// Then replaces its collectives that meet both within hosts and between them.
+/// Then splits collectives whose chips meet both within hosts and between them.
 
 #include <cstdint>
 #include <optional>
@@ -15,16 +15,16 @@ namespace weft {
 /// Assigns atoms to the factors of each op, reshards operands whose layout doesn't fit, reduces
 /// partial results, and lowers types to local shapes. The inputs and outputs of the result have
 /// closed shardings. An output that updates an input has that input's sharding. All chips get the
-/// same program; only iota, all_slice and collectives depend on the chip's position.
+/// same program, in which only iota, all_slice and collectives depend on the chip's position.
 Program partition(const Program& program, const Mesh& mesh, std::span<const Sharding> shardings);
 
 /// Returns the type of one chip's shard of a tensor of type `global`.
 TensorType chip_type(const TensorType& global, const Sharding& sharding, const Mesh& mesh);
 
-// The following is in tiers.cpp.
+// The following functions are in tiers.cpp.
 
-/// An all_reduce of at most this many bytes isn't scattered before it goes to other hosts. It then
-/// takes two collectives instead of three, but each chip sends the whole value.
+/// An all_reduce of at most this many bytes is sent to other hosts whole. It then takes two
+/// collectives instead of three, but each chip sends the whole value instead of a part.
 inline constexpr std::int64_t kWholeBetweenHostsMax = 16 * 1024;
 
 /// Replaces each collective over atoms of both tiers by collectives over atoms of one tier, with
@@ -38,8 +38,9 @@ inline constexpr std::int64_t kWholeBetweenHostsMax = 16 * 1024;
 ///   reduce_scatter   within hosts, then between hosts
 ///   all_to_all       one after another for each run of atoms of one tier
 ///
-/// A sum adds the chips of a host in the order of the group, is rounded, and then adds the hosts in
-/// ascending order. Permutes stay, because each chip receives from only one other chip.
+/// A sum adds up the chips of each host in the order of the group, rounds, and then adds up the
+/// hosts in ascending order. Permutes aren't split, because each chip receives from only one other
+/// chip.
 std::optional<Program> lower_tiers(const Program& chip_program, const Mesh& mesh);
 
 }  // namespace weft

@@ -13,11 +13,11 @@ namespace {
 
 /// The rounds of one user priority, in order. Each round also does the work of the earlier rounds.
 enum class Round {
-  single_use_elementwise,  // elementwise ops whose operands no other op uses
+  single_use_elementwise,  // elementwise ops that are the only users of their operands
   elementwise,
   pass_through,        // pass-through factors of all ops; broadcasts only toward their operand
-  all_factors,         // reductions too; broadcasts still only toward their operand
-  broadcasts_forward,  // all propagation
+  all_factors,         // reduction factors too; broadcasts only toward their operand
+  broadcasts_forward,  // broadcasts also toward their result
 };
 constexpr Round kRounds[] = {Round::single_use_elementwise, Round::elementwise, Round::pass_through,
                              Round::all_factors, Round::broadcasts_forward};
@@ -28,13 +28,13 @@ constexpr int kPriorityMax = 15;
 /// its value.
 struct Node {
   const FactorRule* rule = nullptr;
-  std::span<const std::uint32_t> tensors;  // ids of shardings
+  std::span<const std::uint32_t> tensors;  // indices into shardings_
   bool is_broadcast = false;
   bool single_use = false;
   int done = -1;  // stage() of the last visit; -1: no visit since a tensor changed
 };
 
-/// The atoms of a factor, which all tensors of a node with that factor will get.
+/// The atoms that all tensors of a node with this factor are to get.
 struct Candidate {
   int factor = 0;
   AtomList atoms;
@@ -45,8 +45,8 @@ struct Candidate {
   auto rank() const { return std::tuple(-source_size, source_tensor, factor); }
 };
 
-/// Computes the longest of the added lists if all others are prefixes of it, and otherwise their
-/// common prefix.
+/// Computes the longest of the added lists if all other lists are its prefixes, and otherwise the
+/// prefix that all lists have in common.
 class CommonAtoms {
  public:
   void add(AtomList atoms) {
@@ -102,8 +102,8 @@ class Propagation {
     for (const ProgramOutput& output : program_.outputs) ++use_count_[output.value];
   }
 
-  /// Forbids sharding values in a function of shard_map over its manual atoms. Shards a value that
-  /// leaves the function over the manual atoms of its dims.
+  /// Forbids that values in a shard_map function are sharded over its manual atoms. Shards the
+  /// values that leave the function over these atoms.
   void seed_manual() {
     const ManualAxes axes(program_);
     for (ValueId value = 0; value < program_.num_values(); ++value) {
@@ -167,8 +167,8 @@ class Propagation {
     }
   }
 
-  /// Returns a mask: bit p is set if some atom has user priority p. Propagation adds no other
-  /// priority. Bit 0 is always set.
+  /// Returns a mask in which bit p is set if some atom has user priority p, and bit 0 is always
+  /// set. Propagation adds no other priorities.
   unsigned priorities_used() const {
     unsigned priorities = 1;
     for (const Sharding& sharding : shardings_) {
@@ -211,9 +211,9 @@ class Propagation {
     }
   }
 
-  /// Returns a number for the present round and priority. Rounds in which the node is treated alike
-  /// have the same number. A visit can be skipped if the last visit had this number and no tensor
-  /// has changed since.
+  /// Returns a number for the present round and priority that is equal for rounds in which the node
+  /// is treated alike. A visit can be skipped if the node's last visit had the same number and no
+  /// tensor has changed since.
   int stage(const Node& node) const {
     const Round first = node.single_use ? Round::single_use_elementwise : Round::elementwise;
     const Round last = node.is_broadcast ? Round::broadcasts_forward : Round::all_factors;
@@ -229,8 +229,8 @@ class Propagation {
     return round_ > Round::pass_through;
   }
 
-  /// Returns the dim's atoms before the first one whose user priority comes later than the current
-  /// one.
+  /// Returns the dim's atoms before the first atom whose user priority comes after the current
+  /// priority.
   AtomList visible(const Sharding& sharding, std::size_t dim) const {
     const AtomList atoms = sharding.dims[dim];
     int count = 0;
@@ -238,7 +238,7 @@ class Propagation {
     return atoms.prefix(count);
   }
 
-  /// Fills `projections_` with the visible atoms of each tensor's factors.
+  /// Fills `projections_` with the visible atoms of each factor of each tensor.
   void project_visible(const Node& node) {
     const std::size_t num_factors = node.rule->factors.size();
     projections_.assign(node.tensors.size() * num_factors, {});
@@ -256,7 +256,7 @@ class Propagation {
     return projections_[tensor * node.rule->factors.size() + factor];
   }
 
-  /// Fills `candidates_`, in the order in which visit() applies them.
+  /// Fills `candidates_` with the node's candidates, in the order in which visit() applies them.
   void find_candidates(const Node& node) {
     project_visible(node);
     candidates_.clear();
@@ -273,7 +273,7 @@ class Propagation {
     std::ranges::sort(candidates_, {}, &Candidate::rank);
   }
 
-  /// Sets the candidate's source to the largest tensor that has all atoms of the candidate.
+  /// Makes the largest tensor that has all atoms of the candidate its source.
   void set_source(const Node& node, Candidate& candidate) const {
     const auto factor = static_cast<std::size_t>(candidate.factor);
     for (std::size_t tensor = 0; tensor < node.tensors.size(); ++tensor) {
@@ -307,8 +307,8 @@ class Propagation {
     return size;
   }
 
-  /// Adds the candidate's atoms to the tensor, by appending them to the dim that has the factor.
-  /// Stops at the first atom that the tensor can't take.
+  /// Appends the candidate's atoms to the tensor's dim that has the candidate's factor. Stops at
+  /// the first atom that the tensor can't take.
   void extend(const Node& node, std::size_t tensor, const Candidate& candidate) {
     const bool is_result = tensor + 1 == node.tensors.size();
     if (node.is_broadcast && is_result && round_ < Round::broadcasts_forward) return;
@@ -321,7 +321,7 @@ class Propagation {
     const auto dim = static_cast<std::size_t>(at - dims.begin());
     Sharding& sharding = shardings_[node.tensors[tensor]];
     if (at == dims.end() || !sharding.is_open(static_cast<int>(dim))) return;
-    // A dim with atoms of a later priority keeps the order that the user gave.
+    // A dim that has atoms of a later priority isn't extended, so that the user's order is kept.
     if (visible(sharding, dim) != sharding.dims[dim]) return;
     FactorAtoms atoms(node.rule->factors.size());
     if (project_dim(*node.rule, mesh_, *at, sharding.dims[dim], atoms)) return;
@@ -360,10 +360,10 @@ class Propagation {
   std::vector<FactorRule> output_rules_;
   std::vector<std::uint32_t> tensors_;  // of all nodes, node by node
   std::vector<Node> nodes_;
-  std::vector<std::vector<std::uint32_t>> nodes_of_;  // by sharding: the nodes that have it
+  std::vector<std::vector<std::uint32_t>> nodes_of_;  // indexed by sharding: the nodes that have it
   std::deque<std::uint32_t> queue_;
-  std::vector<bool> queued_;           // by node
-  std::vector<AtomList> projections_;  // of the visited node, by tensor and factor
+  std::vector<bool> queued_;           // indexed by node
+  std::vector<AtomList> projections_;  // of the visited node, by tensor, then factor
   std::vector<Candidate> candidates_;  // of the visited node
   Round round_ = Round::single_use_elementwise;
   int priority_ = 0;

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Returns the cost of one element of an op in a loop (ElementCosts). If it is negative, the op
-/// isn't computed again.
+/// Returns the cost of one element of an op in a loop (ElementCosts). If the cost is negative, the
+/// op must not be computed again.
 double element_cost(const Program& program, OpId op, const Target& target) {
   const DType dtype = program.type(program.result(op)).dtype;
   const double cost = target.element_costs.of(row(program.kind(op)).cost->work);
@@ -60,7 +60,7 @@ class Recomputing {
   }
 
  private:
-  /// The ops with which a loop computes some of its operands again.
+  /// The ops that a loop needs to compute some of its operands again.
   struct Again {
     std::set<OpId> ops;
     std::set<ValueId> sources;  ///< the values that these ops read
@@ -75,7 +75,8 @@ class Recomputing {
     return static_cast<double>(byte_size(program_.type(value).dtype));
   }
 
-  /// Returns whether the value is large and only loops read it, at least one other than its own.
+  /// Returns whether the op's value is large, and only loops read it, among them a loop other than
+  /// the op's.
   bool is_candidate(OpId op) const {
     const ValueId value = program_.result(op);
     const auto is_elsewhere = [&](OpId reader) { return loop_of_[reader] != loop_of_[op]; };
@@ -86,8 +87,8 @@ class Recomputing {
            });
   }
 
-  /// Chooses the values of a loop that are computed again: all candidates if that is cheaper
-  /// together, otherwise each one that is cheaper alone.
+  /// Chooses which values of a loop other loops compute again: all candidates if that is cheaper in
+  /// total, otherwise each candidate that is cheaper alone.
   void choose(std::uint32_t loop) {
     std::vector<ValueId> values;
     for (OpId op = fused_[loop].first; op < fused_[loop].first + fused_[loop].count; ++op) {
@@ -105,8 +106,8 @@ class Recomputing {
   }
 
   /// Returns whether computing the values again in each loop that reads them costs less than
-  /// storing and loading them. Values that must live longer for this mustn't take more memory than
-  /// is saved.
+  /// storing and loading them. The memory that this saves must be enough for the sources that must
+  /// then live longer.
   bool is_cheaper(const std::vector<ValueId>& values) {
     double saved = 0;
     std::map<std::uint32_t, Again> loops;
@@ -141,8 +142,8 @@ class Recomputing {
                                [&](OpId reader) { return loop_of_[reader] == loop; });
   }
 
-  /// Adds the ops with which the loop computes the value from values that are in memory, and from
-  /// fills, spreads and views.
+  /// Adds the ops with which the loop can compute the value from values in memory, fills, spreads
+  /// and views.
   void collect(ValueId value, std::uint32_t loop, Again& again) const {
     const OpId op = program_.defining_op(value);
     if (!again.ops.insert(op).second) return;
@@ -165,8 +166,8 @@ class Recomputing {
     }
   }
 
-  /// Sets `is_possible` to false if a value may change before the loop: a state may be overwritten,
-  /// and a carry gets its next value.
+  /// Sets `is_possible` to false if one of the values may change before the loop, because it is a
+  /// carry, or a state that an earlier op may overwrite.
   void require_unchanged(std::span<const ValueId> values, std::uint32_t loop, Again& again) const {
     for (const ValueId value : values) {
       const OpId maker = program_.defining_op(value);
@@ -177,8 +178,8 @@ class Recomputing {
     }
   }
 
-  /// Returns whether the value is in memory. This is so if no loop makes it, if it is an output, or
-  /// if an op outside of its loop reads it without computing it again.
+  /// Returns whether the value is stored in memory, because no loop makes it, it is an output, or
+  /// ops outside of its loop read it without computing it again.
   bool is_in_memory(ValueId value) const {
     if (is_kept_[value] || loop_of(value) == kNoId) return true;
     if (is_again_[value]) return false;
@@ -209,7 +210,8 @@ class Recomputing {
     return result;
   }
 
-  /// Returns the ops in loops whose values are needed only by loops that compute them again.
+  /// Returns for each op whether it needn't run, because its value is needed only by loops that
+  /// compute it again.
   std::vector<bool> dead_ops() const {
     std::vector<bool> is_dead(program_.num_ops(), false);
     for (OpId op = program_.num_ops(); op-- > 0;) {
@@ -222,7 +224,8 @@ class Recomputing {
     return is_dead;
   }
 
-  /// Returns the new value that op `reader` reads for `value`. Computes it again if necessary.
+  /// Returns the new value that op `reader` reads for `value`. If it isn't in memory, first adds
+  /// the ops that compute it again.
   ValueId read(Program& result, OpId reader, ValueId value) {
     const bool is_far = loop_of_[reader] != kNoId && loop_of(value) != kNoId &&
                         loop_of(value) != in_loop_ && !is_in_memory(value);
@@ -246,14 +249,14 @@ class Recomputing {
   const Target& target_;
   const Loops ranges_;
   const std::vector<FusedLoop> fused_;
-  std::vector<std::uint32_t> loop_of_;      // by op; only for elementwise ops
-  std::vector<std::vector<OpId>> readers_;  // by value
-  std::vector<bool> is_kept_;               // by value: an output, or read outside of loops
-  std::map<ValueId, OpId> written_;   // by input that is updated: the first op that may write it
-  std::vector<bool> is_again_;        // by value: whether other loops compute it again
-  std::vector<ValueId> value_of_;     // by old value
-  std::map<ValueId, ValueId> again_;  // by old value: its copy that the current loop computes
-  std::uint32_t in_loop_ = kNoId;     // the loop of the last elementwise op
+  std::vector<std::uint32_t> loop_of_;      // indexed by op; only for elementwise ops
+  std::vector<std::vector<OpId>> readers_;  // indexed by value
+  std::vector<bool> is_kept_;               // indexed by value: an output, or read outside of loops
+  std::map<ValueId, OpId> written_;         // key: an updated input; the first op that may write it
+  std::vector<bool> is_again_;              // indexed by value: whether other loops compute it
+  std::vector<ValueId> value_of_;           // indexed by old value
+  std::map<ValueId, ValueId> again_;        // key: an old value; its copy in the current loop
+  std::uint32_t in_loop_ = kNoId;           // the loop of the last elementwise op
 };
 
 }  // namespace

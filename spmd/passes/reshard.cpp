@@ -22,7 +22,7 @@ AtomList concatenated(AtomList first, AtomList second) {
 /// Returns the last `count` atoms.
 AtomList suffix(AtomList atoms, int count) { return atoms.suffix_from(atoms.size() - count); }
 
-/// Builds the steps from a layout to a target layout.
+/// Builds the steps that lead from a layout to a target layout.
 class Route {
  public:
   Route(const Mesh& mesh, const Sharding& from, const Sharding& to, AtomMask held)
@@ -49,8 +49,8 @@ class Route {
                to_.to_string(*mesh_, kDimCountMax));
   }
 
-  /// Adds a collective_permute that gives each dim atoms of its target, as far as the number of
-  /// parts of each dim stays the same. Returns false if there is nothing to change.
+  /// Adds a collective_permute that replaces atoms of the dims by atoms of the target, while the
+  /// number of parts of each dim stays the same. Returns false if no atom can be replaced.
   bool permute() {
     const auto dims = permuted_dims();
     if (dims == at_.dims) return false;
@@ -62,12 +62,13 @@ class Route {
  private:
   AtomMask pending() const { return without(at_.unreduced, to_.unreduced); }
 
-  /// Returns the number of atoms at the end of the dim that aren't in the same place in the target.
+  /// Returns the number of atoms of the dim after its common prefix with the target's dim.
   int excess(std::size_t dim) const {
     return at_.dims[dim].size() - at_.dims[dim].common_prefix(to_.dims[dim]);
   }
 
-  /// Returns the atoms that the target has next in the dim, up to the first that isn't `wanted`.
+  /// Returns the atoms that must be appended to the dim to get the target's, up to the first that
+  /// isn't `wanted`. Returns none if other atoms of the dim must be removed first.
   template <typename Wanted>
   AtomList next_atoms(std::size_t dim, Wanted wanted) const {
     AtomList run;
@@ -101,7 +102,7 @@ class Route {
     return false;
   }
 
-  /// Moves atoms from the end of one dim to the end of another dim that needs them next.
+  /// Moves atoms from the end of one dim to the end of another dim, where the target has them.
   bool all_to_all() {
     for (std::size_t from = 0; from < at_.dims.size(); ++from) {
       for (int count = excess(from); count > 0; --count) {
@@ -120,7 +121,7 @@ class Route {
     return false;
   }
 
-  /// Gathers those atoms at the end of some dim that no dim of the target has.
+  /// Gathers atoms at the end of some dim that are in no dim of the target.
   bool gather_unwanted() {
     const AtomMask wanted = to_.used();
     for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
@@ -132,7 +133,8 @@ class Route {
     return false;
   }
 
-  /// Gathers the last atom of the first dim whose atoms aren't a prefix of the target's, if any.
+  /// Gathers the last atom of the first dim whose atoms aren't a prefix of the target's. Returns
+  /// false if there is no such dim.
   bool gather_any() {
     for (std::size_t dim = 0; dim < at_.dims.size(); ++dim) {
       if (excess(dim) > 0) return gather(dim, 1);
@@ -152,11 +154,12 @@ class Route {
     return true;
   }
 
-  /// Returns a layout with as many parts in each dim as now. Its dims begin like those of the
-  /// target as far as possible. Atoms that other dims need come last, ready for an all_to_all.
+  /// Returns a layout with the same number of parts in each dim, whose dims have as long a common
+  /// prefix with the target's as possible. Atoms that belong in other dims come last, so that an
+  /// all_to_all can move them.
   std::array<AtomList, kDimCountMax> permuted_dims() const {
     std::array<AtomList, kDimCountMax> kept{};
-    // The sizes of the atoms still to be placed.
+    // By dim: the sizes of the atoms that the dim still has to get.
     std::array<std::vector<std::int64_t>, kDimCountMax> sizes;
     auto busy = static_cast<AtomMask>(at_.unreduced | held_);
     const auto place = [&](std::size_t dim, Atom atom, AtomList& list) {
@@ -205,7 +208,8 @@ class Route {
   std::vector<ReshardStep> steps_;
 };
 
-/// Returns the cost of a collective. One over both tiers costs what lower_tiers() makes of it.
+/// Returns the cost of a collective. If it is over both tiers, counts the collectives by which
+/// lower_tiers() replaces it.
 std::int64_t step_cost(const Mesh& mesh, const TensorType& type, const Sharding& from,
                        const ReshardStep& step) {
   const std::int64_t before = type.bytes() / mesh.count(from.used());
@@ -261,7 +265,7 @@ std::vector<ReshardStep> reshard_steps(const Mesh& mesh, const TensorType& type,
   straight.move();
   if (!permuted.permute()) return straight.steps();
   permuted.move();
-  // If both cost the same, the permuted route is used, because it needs less memory.
+  // If both routes cost the same, the permuted one is used, because it needs less memory.
   const bool cheaper = reshard_cost(mesh, type, from, permuted.steps()) <=
                        reshard_cost(mesh, type, from, straight.steps());
   return cheaper ? permuted.steps() : straight.steps();

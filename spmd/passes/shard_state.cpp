@@ -10,14 +10,14 @@ namespace weft {
 namespace {
 
 /// The priority of the shardings that this file makes. It comes after the priorities of presets, so
-/// that presets decide first.
+/// that shardings of presets are propagated first.
 constexpr int kStatePriority = 3;
 
-/// Says from which values the next version of a state is computed.
+/// Describes the values from which the next version of a parameter or state is computed.
 struct Update {
-  bool is_elementwise = true;       ///< reads only states, sums over chips and scalars
-  AtomMask summed = 0;              ///< the atoms of those sums
-  std::vector<std::size_t> states;  ///< numbers of the inputs
+  bool is_elementwise = true;       ///< elementwise; reads only states, sums over chips, scalars
+  AtomMask summed = 0;              ///< the atoms over which these sums are
+  std::vector<std::size_t> states;  ///< input numbers of the states that are read
 };
 
 Update update_of(const Program& chip, std::span<const std::int32_t> input_of, ValueId output) {
@@ -53,7 +53,8 @@ Update update_of(const Program& chip, std::span<const std::int32_t> input_of, Va
   return update;
 }
 
-/// Returns the first dim with more than one element. Each part along it is one range of bytes.
+/// Returns the first dim with more than one element. Each part along this dim is one range of
+/// bytes.
 int leading_dim(const Shape& shape) {
   int dim = 0;
   while (dim + 1 < shape.size() && shape[dim] == 1) ++dim;
@@ -82,8 +83,8 @@ class StateSharding {
       sharded = static_cast<AtomMask>(sharded | shared);
     }
     if (sharded == 0) return {};
-    // These atoms are forbidden in all other inputs that are updated, because propagation would
-    // otherwise shard parameters and their averages over them too.
+    // All other updated inputs mustn't be sharded over these atoms. Otherwise propagation would
+    // shard parameters and their averages over them too.
     for (const auto& [state, update] : updates_) {
       Sharding& sharding = result.inputs[state].sharding;
       const AtomMask used = shardings_[program_.inputs[state].value].used();
@@ -119,14 +120,14 @@ class StateSharding {
     return chip_type(program_.type(value), shardings_[value], mesh_).bytes() >= bytes_min_;
   }
 
-  /// Returns those of the atoms of a sum over which the chips share the state: the chips of a host.
-  /// Each host has all of the state, and gets the sum of all hosts.
+  /// Returns the atoms of a sum that extend within a host, over which the state is sharded. Each
+  /// host keeps the complete state.
   AtomMask within_host(AtomMask summed) const {
     return static_cast<AtomMask>(summed & ~mesh_.dcn_atoms());
   }
 
-  /// Returns whether each chip may compute its part of the update of this parameter and of the
-  /// state that it reads.
+  /// Returns whether each chip may compute only a part of the update of this parameter, and of the
+  /// state that the update reads.
   bool may_be_shared(std::size_t parameter) const {
     const Update& update = updates_.at(parameter);
     const AtomMask shared = within_host(update.summed);
@@ -149,7 +150,8 @@ class StateSharding {
            (now.used() & atoms) == 0 && shape[dim] % mesh_.count(mesh_.list(atoms)) == 0;
   }
 
-  /// Returns whether the state's own update reads no more than the parameter's update does.
+  /// Returns whether the update of the state reads only values that the update `whole` of the
+  /// parameter also reads.
   bool is_updated_within(std::size_t state, const Update& whole) const {
     const auto found = updates_.find(state);
     if (found == updates_.end()) return true;
@@ -172,8 +174,8 @@ class StateSharding {
   const Mesh& mesh_;
   std::span<const Sharding> shardings_;
   const std::int64_t bytes_min_;
-  std::map<std::size_t, Update> updates_;  // by input that is updated
-  // By state: the number of parameters whose updates read it.
+  std::map<std::size_t, Update> updates_;  // key: the number of the updated input
+  // Key: the input number of a state. Value: how many parameters' updates read the state.
   std::map<std::size_t, int> parameters_of_;
 };
 

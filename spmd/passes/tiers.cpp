@@ -18,7 +18,7 @@ bool has_to_be_lowered(const Program& program, OpId op, const Mesh& mesh) {
   return spans_tiers(meeting_atoms(program, op), mesh);
 }
 
-/// Consecutive atoms of a group that are of the same tier.
+/// A run of consecutive atoms of a group that are of the same tier.
 struct TierRun {
   AtomList atoms;
   Tier tier;
@@ -47,7 +47,7 @@ std::vector<std::size_t> hosts_first(const std::vector<TierRun>& runs) {
   return order;
 }
 
-/// Returns the number of chips in those runs before `run` that are in `done`.
+/// Returns the product of the chip counts of those runs before `run` that are in `done`.
 std::int64_t chips_before(const std::vector<TierRun>& runs, const std::vector<bool>& done,
                           std::size_t run) {
   std::int64_t chips = 1;
@@ -107,13 +107,13 @@ class TierLowering {
 
   ValueId all_reduce(ValueId x, AtomList atoms, ReduceKind kind) {
     const AtomList hosts = mesh_.list(static_cast<AtomMask>(atoms.mask() & mesh_.dcn_atoms()));
-    AtomList chips;  // of a host
+    AtomList chips;  // the atoms within a host
     for (int i = 0; i < atoms.size(); ++i) {
       if (!hosts.contains(atoms[i])) chips.push_back(atoms[i]);
     }
     const TensorType type = builder_.type(x);
     if (type.bytes() <= kWholeBetweenHostsMax) {
-      // The copy lets both all_reduces join buckets: a value is in the range of one bucket only.
+      // The copy lets both all_reduces join buckets, because each value can be in only one bucket.
       const ValueId of_host = builder_.copy(builder_.all_reduce(mesh_, x, chips, kind));
       return builder_.all_reduce(mesh_, of_host, hosts, kind);
     }
@@ -129,7 +129,7 @@ class TierLowering {
     return builder_.all_gather(mesh_, sum, chips, dim);
   }
 
-  /// Returns x as one dim, with zeros at its end so that `parts` divide it.
+  /// Returns x flattened to one dim, padded with zeros to a multiple of `parts`.
   ValueId flat_in_parts(ValueId x, std::int64_t parts) {
     const TensorType type = builder_.type(x);
     const std::int64_t size = type.num_elements();
@@ -151,8 +151,8 @@ class TierLowering {
     const std::vector<TierRun> runs = runs_of(atoms, mesh_);
     std::vector<bool> is_gathered(runs.size(), false);
     for (const std::size_t run : hosts_first(runs)) {
-      // The earlier runs that are gathered divide dim into `outer` equal parts. The pieces of this
-      // run are concatenated within each part.
+      // The dim consists of `outer` equal parts, because some runs before this run have already
+      // been gathered. The pieces of this run are concatenated within each part.
       const std::int64_t outer = chips_before(runs, is_gathered, run);
       Shape whole = builder_.type(x).shape;
       whole[dim] *= runs[run].chips;
@@ -184,7 +184,7 @@ class TierLowering {
   }
 
   ValueId all_to_all(ValueId x, AtomList atoms, int split, int concat) {
-    std::int64_t outer = 1;  // the chips of earlier runs, whose parts have been put together
+    std::int64_t outer = 1;  // number of parts that earlier runs have put together
     for (const TierRun& run : runs_of(atoms, mesh_)) {
       x = outer == 1 ? builder_.all_to_all(mesh_, x, run.atoms, split, concat)
                      : all_to_all_within(x, run, split, concat, outer);
@@ -193,7 +193,8 @@ class TierLowering {
     return x;
   }
 
-  /// Puts the parts of the run's chips together within each of `outer` equal parts along `concat`.
+  /// Does the all_to_all of a run after others: the dim `concat` already has `outer` equal parts,
+  /// and the pieces of the run's chips are put together within each part.
   ValueId all_to_all_within(ValueId x, const TierRun& run, int split, int concat,
                             std::int64_t outer) {
     const Shape shape = builder_.type(x).shape;
@@ -201,8 +202,8 @@ class TierLowering {
     after[split] /= run.chips;
     after[concat] *= run.chips;
     const std::int64_t inner = shape[concat] / outer;
-    // Five dims: those before, between and after the two are merged, and `outer` belongs to the dim
-    // before `concat`.
+    // Reshapes x to five dims: `split`, `concat`, and the dims before, between and after them,
+    // merged. `outer` is a factor of the merged dim before `concat`.
     const auto [first, second] = std::minmax(split, concat);
     const std::int64_t before = product(shape, 0, first);
     const std::int64_t between = product(shape, first + 1, second);
@@ -215,7 +216,7 @@ class TierLowering {
     return shaped(builder_.all_to_all(mesh_, x, run.atoms, 1, 3), after);
   }
 
-  /// Returns x as a matrix. A row has the elements of one of `outer` equal parts along dim.
+  /// Returns x as a matrix whose rows are the `outer` equal parts along dim.
   ValueId rows_of(ValueId x, int dim, std::int64_t outer) {
     const Shape shape = builder_.type(x).shape;
     const std::int64_t rows = product(shape, 0, dim) * outer;
@@ -231,7 +232,7 @@ class TierLowering {
   const Mesh& mesh_;
   Program result_;
   Builder builder_;
-  std::vector<ValueId> value_of_;  // by old value
+  std::vector<ValueId> value_of_;  // indexed by old value
 };
 
 }  // namespace
