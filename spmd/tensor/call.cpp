@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// Returns whether the dtype has the number: an integer dtype must have it exactly, a floating
-/// dtype may round it.
+/// Returns whether the dtype can represent the number: an integer dtype exactly, a floating dtype
+/// after rounding.
 bool has_value(DType dtype, double number) {
   if (is_floating(dtype)) return true;
   std::byte element[sizeof(std::int64_t)];
@@ -96,7 +96,7 @@ Tensor Call::in_dtype(const Operand& x, DType dtype) {
 
 DType Call::common_dtype(std::initializer_list<const Operand*> operands) const {
   const TensorType* first = nullptr;
-  bool mixes_halves = false;  // bf16 and f16 occur; neither has all values of the other
+  bool mixes_halves = false;  // bf16 and f16 both occur; neither has all values of the other
   for (const Operand* x : operands) {
     if (x->is_number()) continue;
     const TensorType& own = type(*x);
@@ -154,7 +154,7 @@ Shape Call::shape_of(const Dims& sizes) const {
 
 std::vector<std::int64_t> Call::dims_of(const std::vector<int>& dims, int num_dims) const {
   std::vector<std::int64_t> result;
-  // As in torch, a scalar accepts the same dims as a tensor with one dim.
+  // As in torch, the dims that are valid for a tensor with one dim are also valid for a scalar.
   const bool are_of_scalar = num_dims == 0 && dims.size() == 1;
   if (are_of_scalar && (dims[0] == 0 || dims[0] == -1)) return result;
   for (const int dim : dims) result.push_back(dim_of(dim, num_dims));

@@ -1,5 +1,5 @@
 #pragma once
-/// Call: one call of the tensor API. Only the files of this folder use it.
+/// Call: a call of a function of the tensor API. Only the files of this folder use it.
 
 #include <cstdint>
 #include <initializer_list>
@@ -16,18 +16,18 @@ namespace weft {
 
 using Dims = std::vector<std::int64_t>;
 
-/// Returns the mesh's axes that have any of the atoms: `"data", "model"`.
+/// Returns the names of the mesh's axes that have any of the atoms, such as `"data", "model"`.
 std::string axes_text(const Mesh& mesh, AtomMask atoms);
 
-/// Returns whether sums and products of the dtype are computed in i32, because the dtype itself
+/// Returns whether sums and products of this dtype are computed in i32, because the dtype itself
 /// would soon overflow. (torch uses i64.)
 inline bool is_summed_as_i32(DType dtype) {
   return dtype == DType::pred || dtype == DType::i8 || dtype == DType::u8;
 }
 
-/// Gives the location `loc` to the ops that are recorded during its lifetime. In nested calls
-/// (cross_entropy calls mean) name and location are those of the outermost call, which is the
-/// user's.
+/// Gives the location `loc` to the ops that are recorded during this object's lifetime. If calls
+/// are nested, as when cross_entropy() calls mean(), the name and location are those of the
+/// outermost call, which the user made.
 class Call {
  public:
   /// Throws not_found outside of a RuntimeScope.
@@ -47,20 +47,20 @@ class Call {
          fmt::format(format, std::forward<Args>(args)...), file_line(loc()));
   }
 
-  /// Throws mesh_mismatch unless the program will run on this mesh, whose atoms the shardings of
-  /// the call name.
+  /// Throws mesh_mismatch unless the program will run on this mesh, to whose atoms the shardings in
+  /// the call refer.
   void expect_mesh(const Mesh& mesh) const;
-  /// Refuses a sharding of data if its parts don't divide a dim evenly: the padding of a batch
-  /// would take part in means. (pad_uneven pads computed values.)
+  /// Refuses a sharding of data whose parts don't divide a dim evenly, because padding of a batch
+  /// would be counted in means. (Computed values may be uneven: pad_uneven pads them.)
   void expect_even(const TensorNode& data, const Mesh& mesh, const Sharding& sharding) const;
-  /// Returns the operand's node; refuses a number, and a tensor without a value.
+  /// Returns the operand's node. Refuses numbers, and tensors without a value.
   const NodePtr& node(const Operand& x) const {
     if (x.is_number() || !x.tensor().defined()) refuse_operand(x);
     return x.tensor().node();
   }
   const TensorType& type(const Operand& x) const { return node(x)->type; }
-  /// Returns the value of a predicate. Refuses operands that aren't pred[], and in a shard_map
-  /// values that may differ between chips.
+  /// Returns the value of a predicate. Refuses an operand that isn't pred[], and in a shard_map a
+  /// value that may differ between chips.
   ValueId predicate(const Operand& x);
   ValueId value(const Operand& x) { return trace_.value_of(node(x), loc()); }
   /// Returns the operand broadcast to this shape; a number becomes a constant of the dtype.
@@ -71,8 +71,8 @@ class Call {
   Tensor index(const Tensor& given);
   Tensor result(ValueId value) { return trace_.record(value); }
 
-  /// Returns whether autocast applies to these operands: the op runs in autocast's dtype and an
-  /// operand is f32, or the op runs in f32 and an operand is narrower. Empty tensors don't count.
+  /// Returns whether autocast converts any of these operands: an f32 operand if the op runs in
+  /// autocast's dtype, or a narrower operand if the op runs in f32. Empty tensors don't count.
   template <typename... Operands>
   bool lowers(const Operands&... operands) const {
     const auto dtype = trace_.modes().autocast;
@@ -83,7 +83,7 @@ class Call {
     const auto dtype = trace_.modes().autocast;
     return dtype && (is_of(operands, *dtype) || ...);
   }
-  /// Returns the tensor converted to autocast's dtype (lowered) or to f32 (widened). Empty and
+  /// Return the tensor converted to autocast's dtype (lowered()) or to f32 (widened()). Empty and
   /// non-floating tensors remain unchanged.
   Tensor lowered(const Operand& x) { return in_dtype(x, *trace_.modes().autocast); }
   Tensor widened(const Operand& x) { return in_dtype(x, DType::f32); }
@@ -97,7 +97,7 @@ class Call {
     return in_dtype(function(in_dtype(x, DType::f32)), dtype);
   }
 
-  /// Returns the common dtype of the tensor operands, under autocast the widest; f32 if all
+  /// Returns the common dtype of the tensor operands: the widest under autocast, f32 if all
   /// operands are numbers.
   DType common_dtype(std::initializer_list<const Operand*> operands) const;
   /// Returns the shape to which numpy's rules broadcast the tensor operands.
@@ -114,8 +114,8 @@ class Call {
 
  private:
   [[noreturn]] void refuse_operand(const Operand& x) const;
-  /// Returns a hint for errors about shapes in the function of a shard_map(): that one of the
-  /// operands is a whole tensor instead of a chip's part. Returns "" if none is.
+  /// Returns a hint for shape errors in the function of a shard_map() if one of the operands is a
+  /// whole tensor instead of a chip's part; otherwise "".
   std::string whole_operand(std::initializer_list<const Operand*> operands) const;
   static bool is_of(const Operand& x, DType dtype) {
     return !x.is_number() && x.tensor().defined() && x.tensor().type().dtype == dtype;
@@ -126,7 +126,7 @@ class Call {
   bool outermost_;
 };
 
-/// Returns the cotangents of the operands of a custom op or of a custom_vjp() call, by calling the
+/// Returns the cotangents of the operands of a custom op or of a custom_vjp() call, computed by the
 /// gradient function that the user gave for it.
 std::vector<ValueId> custom_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent);
 

@@ -15,15 +15,17 @@
 namespace weft {
 namespace {
 
-/// Returns whether no pass looks at the value of a constant that this op reads. If only such ops
-/// read a constant, the program gives the same bits with an input in its place.
+/// Returns whether passes handle the op in the same way whatever the value of a constant that it
+/// reads. If only such ops read a constant, the program with an input in its place computes the
+/// same bits.
 bool reads_any_number(OpKind kind) {
   return is_elementwise(kind) || kind == OpKind::broadcast_in_dim;
 }
 
-/// Returns the constants of one value that may become inputs: those that only ops of
-/// reads_any_number() read. No function of shard_map may read them or a value that is computed from
-/// constants alone, because an input would have to enter the function.
+/// Returns the constants with a single element that may become inputs, because reads_any_number()
+/// holds for all ops that read them. Excludes constants that a shard_map function reads, directly
+/// or through values computed only from constants, because an input would have to enter the
+/// function.
 std::vector<OpId> numbers_of(const Program& program) {
   std::vector<bool> fixed(program.num_values(), false);
   std::optional<ManualAxes> manual;
@@ -52,7 +54,8 @@ std::span<const std::byte> bytes_of(const Program& program, OpId number) {
       .subspan(static_cast<std::size_t>(attrs[0]), static_cast<std::size_t>(attrs[1]));
 }
 
-/// Returns the program with an input for each of these constants, after the program's own inputs.
+/// Returns the program with inputs in place of these constants. They follow the program's own
+/// inputs.
 Program with_inputs(const Program& from, std::span<const OpId> numbers) {
   Program program;
   program.reserve(from);
@@ -90,11 +93,11 @@ std::vector<HostData> values_of(const Program& program, std::span<const OpId> nu
 
 }  // namespace
 
-/// The numbers of those programs of one site that are equal except for their numbers.
+/// The numbers in programs of one site that are equal except for these numbers.
 struct ChangingNumbers::Form {
   std::vector<HostData> first;       ///< the numbers' values in the first of these programs
   std::vector<bool> changes;         ///< by number: whether it differed in a later program
-  std::optional<Fingerprint> key{};  ///< key of the program whose changing numbers are inputs
+  std::optional<Fingerprint> key{};  ///< key of the program with inputs for changing numbers
 
   std::vector<OpId> changing(const std::vector<OpId>& numbers) const {
     std::vector<OpId> chosen;
@@ -108,8 +111,8 @@ struct ChangingNumbers::Form {
 struct ChangingNumbers::Lifted {
   Program program;
   Fingerprint key{};
-  std::vector<HostData> numbers{};  ///< values of the program's last inputs
-  std::string changed{};            ///< the numbers that became inputs with this program
+  std::vector<HostData> numbers{};  ///< values of the inputs added to the program
+  std::string changed{};            ///< the numbers that became inputs just now
 };
 
 ChangingNumbers::ChangingNumbers() = default;
@@ -129,7 +132,8 @@ Runtime::RunResult ChangingNumbers::run(Runtime& runtime, const Program& program
   return result;
 }
 
-/// Returns the program with inputs in place of its changing numbers; nothing if it has none.
+/// Returns the program with inputs in place of its changing numbers, or nothing if no number
+/// changes.
 std::optional<ChangingNumbers::Lifted> ChangingNumbers::lift(const Program& program,
                                                              const Fingerprint& key,
                                                              const RunSite& site) {
@@ -145,7 +149,7 @@ std::optional<ChangingNumbers::Lifted> ChangingNumbers::lift(const Program& prog
     result.key = fingerprint(result.program);
     return result;
   };
-  // A program usually has the same form as the previous one.
+  // First tries the previous program's form, because a program usually has the same.
   if (known.last != nullptr && known.last->changes.size() == numbers.size()) {
     Lifted result = lifted(*known.last, {});
     if (result.key == known.last->key) return result;

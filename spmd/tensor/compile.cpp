@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Says where a result is found when a traced function runs again.
+/// Says where to find a result of a traced function when its program runs again.
 struct ResultSource {
   enum Kind { output, argument, held } kind = output;
   std::size_t index = 0;  // index in the program's outputs or in the arguments
@@ -22,17 +22,17 @@ struct ResultSource {
 struct ArgumentUse {
   std::size_t input;
   std::size_t argument;
-  std::optional<std::size_t> output;  ///< the output that updates the argument
+  std::optional<std::size_t> output;  ///< number of the output that updates the argument
 };
 
 struct Traced {
   TracedProgram program;
   std::vector<ArgumentUse> arguments;
   std::vector<ResultSource> results;
-  bool complete = false;  // one program did the whole call
+  bool complete = false;  // one program computed all results of the call
 
   /// Returns whether the tensors of the program's state have the same names as in the traced call.
-  /// An AverageScope exchanges the names of parameters and their averages.
+  /// They don't in an AverageScope, which exchanges the names of parameters and their averages.
   bool has_its_state() const {
     const auto& nodes = program.inputs;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -44,7 +44,7 @@ struct Traced {
     return true;
   }
 
-  /// Drops arguments and results, so that they aren't kept alive between calls.
+  /// Drops references to arguments and results, so that these aren't kept alive between calls.
   void release() {
     for (const ArgumentUse& use : arguments) {
       program.inputs[use.input] = nullptr;
@@ -60,14 +60,14 @@ void append_bits(std::string& key, const void* bytes, std::size_t size) {
   key.append(static_cast<const char*>(bytes), size);
 }
 
-/// Returns a key for the parameter that a gradient belongs to.
+/// Returns a key that identifies the parameter to which a gradient belongs.
 std::string gradient_key(const TensorNode& node) {
   if (node.gradient == nullptr) return "";
   const auto parameter = node.gradient->parameter.lock();
   return fmt::format("{}{}", fmt::ptr(parameter.get()), node.gradient->is_used ? "" : " unused");
 }
 
-/// Returns a text of all properties of the arguments that require another program of the function.
+/// Returns all properties of the arguments on which the function's program depends, as text.
 std::string signature(const std::vector<Tensor>& args, std::string key) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const NodePtr& node = node_of(args[i]);
@@ -106,10 +106,10 @@ struct CompiledFunction::Impl {
   std::source_location loc;
   std::uint64_t trace_id = 0;  // the trace whose runtime has the programs
   std::unordered_map<std::string, Traced> by_signature;
-  const Traced* last = nullptr;  // the entry of the last call that wasn't part of another function
+  const Traced* last = nullptr;  // the last call's entry, except for calls in other functions
 
-  /// `is_own` is true for a run of the function, and false for a run of ops recorded before its
-  /// call.
+  /// `is_own` is true for a run of the function's ops, and false for a run of ops recorded before
+  /// the call.
   RunSite site(bool is_own) const {
     return {"compile", loc, options.max_programs, is_own && options.ends_step};
   }
@@ -136,7 +136,7 @@ std::vector<Tensor> CompiledFunction::call(const std::vector<Tensor>& args,
                                            const std::string& host_values,
                                            const std::function<std::vector<Tensor>()>& traced) {
   Trace& trace = Trace::current(impl_->loc);
-  if (trace.function()) return traced();  // becomes part of the outer function
+  if (trace.function()) return traced();  // this call becomes part of the outer function
   if (trace.modes().is_eager) {
     std::vector<Tensor> results = traced();
     if (impl_->options.ends_step) trace.end_step();

@@ -17,8 +17,8 @@ namespace {
 /// training and its last batch, and for evaluation and its last batch.
 constexpr std::size_t kHistoryLength = 4;
 
-/// This many recompiles of a site are reported one by one; after these only the 10th, the 100th and
-/// so on.
+/// Each of the first so many recompiles of a site is reported, later ones only if they are the
+/// 10th, the 100th and so on.
 constexpr int kRecompilesSaid = 3;
 
 int next_said(int number) {
@@ -45,9 +45,8 @@ std::vector<std::string> nearest_causes(const std::deque<Program>& befores,
   return std::move(nearest->causes);
 }
 
-/// Returns whether a plan can run the program. `asked` has the layouts requested when the plan was
-/// made. Each input of the program must request the same layout, or the layout that the plan gave
-/// it.
+/// Returns whether a plan can run the program. For each input, the program must request the layout
+/// that was requested when the plan was made (`asked`), or the layout that the plan gave the input.
 bool serves(std::span<const Sharding> asked, const Program& plan, const Program& program) {
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const Sharding& wanted = program.inputs[i].sharding;

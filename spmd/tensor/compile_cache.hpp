@@ -1,6 +1,6 @@
 #pragma once
-/// CompileCache: a runtime's compiled programs, and the reasons for compiling another one.
-/// ChangingNumbers: makes one program of programs that differ only in numbers.
+/// CompileCache: a runtime's compiled programs, and the reasons why it compiles another program.
+/// ChangingNumbers: replaces programs that differ only in numbers by one program.
 
 #include <cstdint>
 #include <deque>
@@ -20,8 +20,8 @@
 
 namespace weft {
 
-/// Returns the program's fingerprint without the layouts of the inputs and of the outputs that
-/// update them.
+/// Returns the fingerprint of the program, ignoring the layouts of inputs and of outputs that
+/// update inputs.
 Fingerprint graph_key(Program program);
 
 /// Each runtime has one CompileCache; only the thread of its training loop uses it.
@@ -33,14 +33,15 @@ class CompileCache {
   };
 
   /// Returns the entry of a plan that serves the program; null if the program must be compiled. The
-  /// pointer stays valid. A plan also serves a program that differs only in inputs requested with
-  /// the layout that the plan gave them: parameters after the first step, and other data kept on
-  /// the chips.
+  /// pointer stays valid. A plan also serves a program that requests for some inputs the layouts
+  /// that the plan gave them, as for parameters after the first step and other data kept on the
+  /// chips.
   const Entry* find(const Program& program, const Fingerprint& key);
-  /// Must be called before a program is compiled that find() didn't find. Returns the reason if the
-  /// same site has requested another program before ("recompile #2 for the sync() at train.cpp:41:
-  /// ..."). It reports the first three recompiles of a site, the 10th, the 100th, and so on. Throws
-  /// invalid_argument, with that reason, if the site may have no more programs.
+  /// Must be called before compiling a program that find() didn't find. If the same site has
+  /// requested another program before, returns why a new one is needed ("recompile #2 for the
+  /// sync() at train.cpp:41: ..."), for the first three recompiles of the site, the 10th, the
+  /// 100th, and so on. Throws invalid_argument, with the reason, if the site may have no more
+  /// programs.
   std::optional<std::string> explain(const Program& program, const RunSite& site);
   const Entry& add(const Program& program, const Fingerprint& key, const Entry& entry);
 
@@ -60,10 +61,10 @@ class CompileCache {
 };
 
 /// A number on the host, such as a learning rate, is a constant of the program that reads it. If
-/// one line requests programs that differ only in such constants, the constants that have changed
-/// become inputs in the second of these programs. No further program is then compiled for them.
+/// one source line requests programs that differ only in such constants, the constants that changed
+/// are inputs from the second program on, so that no third program is compiled for new values.
 /// (torch_xla makes inputs of all numbers.) Each trace has one ChangingNumbers, so that all workers
-/// of a job see the same history.
+/// of a job have the same history.
 class ChangingNumbers {
  public:
   ChangingNumbers();
@@ -78,7 +79,7 @@ class ChangingNumbers {
   std::optional<Lifted> lift(const Program& program, const Fingerprint& key, const RunSite& site);
 
   struct Site {
-    std::set<Fingerprint> constant;  ///< programs that run as they are
+    std::set<Fingerprint> constant;  ///< programs that run unchanged
     std::map<Fingerprint, std::unique_ptr<Form>> forms;
     Form* last = nullptr;
   };

@@ -25,8 +25,8 @@ ValueId Call::predicate(const Operand& x) {
 
 namespace {
 
-/// Records two branches during its lifetime. If a function throws, the destructor completes the
-/// branches so that they change nothing.
+/// Records the two branches of a cond during its lifetime. If a branch's function throws, the
+/// destructor completes the branches in a way that has no effect.
 class CondScope {
  public:
   CondScope(Trace& trace, ValueId predicate, const std::source_location& loc)

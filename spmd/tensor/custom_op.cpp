@@ -36,7 +36,7 @@ TensorType result_type_of(const CustomOp& op, const RuleText& rule,
   return type;
 }
 
-/// The type under which CustomFunction stores a Vjp.
+/// The type-erased form in which CustomFunction stores a Vjp.
 using ErasedVjp = void (*)();
 using Vjp = std::vector<Tensor> (*)(const CustomVjp& vjp);
 
@@ -50,7 +50,8 @@ std::vector<Tensor> call_vjp(const Function& function, const CustomVjp& vjp,
   fail(error.code(), "{}: vjp: {}", where, error.what());
 }
 
-/// Returns the operands' cotangents that `function` computes; kNoId for an operand that gets none.
+/// Returns the operands' cotangents that `function` computes; kNoId for an operand without a
+/// cotangent.
 template <typename Function>
 std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::string_view where,
                                    std::span<const ValueId> operands, ValueId result,
@@ -82,7 +83,8 @@ std::vector<ValueId> cotangents_of(Trace& trace, const Function& function, std::
   return cotangents;
 }
 
-/// Returns the cotangents for a custom_vjp(). Operand 0, the user's result y, gets none.
+/// Returns the cotangents of the operands of a custom_vjp(). Operand 0, the user's result y, gets
+/// none.
 std::vector<ValueId> function_cotangents(Trace& trace, const ForwardOp& op, ValueId cotangent) {
   const CustomGradient& function = trace.regions().custom_gradients.at(op.attrs[0]);
   const Program& program = trace.builder().program();
@@ -126,7 +128,7 @@ Tensor custom_vjp(const std::function<Tensor(const std::vector<Tensor>& operands
     fail(Errc::invalid_argument, "custom_vjp: the {} is null; expected a function (at {})",
          function == nullptr ? "function" : "gradient", file_line(loc));
   }
-  const Tensor y = function(operands);  // its ops have their own lines
+  const Tensor y = function(operands);  // its ops get their own source lines
   Call call("custom_vjp", loc);
   if (operands.empty() || operands.size() > kCustomOperandCountMax) {
     call.refuse("{} operands are given: expected 1 to {}", operands.size(), kCustomOperandCountMax);

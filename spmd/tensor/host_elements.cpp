@@ -1,4 +1,4 @@
-/// Moves elements from the host to tensors and back.
+/// Implements the functions that move elements between the host and tensors.
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Returns whether the dtype `to` has every value of the dtype `from`.
+/// Returns whether the dtype `to` can represent every value of the dtype `from`.
 bool has_all_values(DType to, DType from) {
   if (to == from || from == DType::pred) return true;
   const bool is_small = from == DType::i8 || from == DType::u8;

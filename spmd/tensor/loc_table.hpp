@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// Each program has one table. It looks a file name up by its address, so that only the first op of
-/// a line formats a text. Equal names at two addresses get the same LocId.
+/// Each program has one table. File names are looked up by their address, so that a text is
+/// formatted only for the first op of a line. Equal names at two addresses get the same LocId.
 class LocTable {
  public:
   /// Returns the id of a text such as "train.cpp:41".
@@ -42,7 +42,7 @@ class LocTable {
     }
   };
   std::unordered_map<Line, LocId, Hash> ids_;
-  Line last_;  // the previous line, because most lines have several ops
+  Line last_;  // the last line looked up, because most lines have several ops
   LocId last_id_ = 0;
 };
 

@@ -13,7 +13,7 @@ struct LocalLayout {
   RowParts parts;
 };
 
-/// Returns the layout of a tensor of which this worker has its own rows.
+/// Returns the layout of a tensor of which each worker has only its own rows.
 LocalLayout local_layout(const Call& call, Runtime& runtime, const LocalOptions& options,
                          int num_dims) {
   const Mesh& mesh = *runtime.mesh();
@@ -95,8 +95,8 @@ Tensor to_device_local(ConstElementSpan rows, const Shape& shape, const LocalOpt
   node.marked = sharding;
   if (parts.num_sets == 1) return local;
   node.storage = std::make_shared<const LocalRows>(own, std::get<HostData>(node.storage), parts);
-  // This worker can't know whether another worker has ignored labels. All workers must make the
-  // same program, so each of them assumes that some labels are ignored.
+  // Assumes that some labels are ignored. All workers must make the same program, but a worker
+  // can't know whether other workers have ignored labels.
   node.has_ignored = is_signed_integer(own.dtype);
   return local;
 }

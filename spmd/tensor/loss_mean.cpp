@@ -1,5 +1,5 @@
-// Finds the mean that a loss computes. It looks at the ops of the loss, so that it recognizes a
-// mean in whatever way the user has written it.
+// Finds the mean that a loss computes. This analyzes the recorded ops, so that it recognizes a mean
+// however the user has written it.
 
 #include <algorithm>
 #include <cmath>
@@ -60,7 +60,7 @@ std::optional<double> number_of(const Program& program, ValueId value) {
                       program.const_pool.data() + program.op_attrs(op)[0]);
 }
 
-/// Returns how many elements each element of a sum adds up; 0 if the value isn't a sum.
+/// Returns how many elements are added up for each element of a sum, or 0 if the value isn't a sum.
 double summed_elements(const Program& program, ValueId value) {
   const ValueId source = picked_from(program, value, Picks::all);
   const OpId op = program.defining_op(source);
@@ -70,7 +70,8 @@ double summed_elements(const Program& program, ValueId value) {
          static_cast<double>(program.type(source).num_elements());
 }
 
-/// Returns how many elements a count adds up, times the count's constant factor if it has one.
+/// Returns how many elements are added up for a count, times the constant factor of the count, if
+/// any.
 double counted_elements(const Program& program, ValueId count) {
   const ValueId source = picked_from(program, count, Picks::all);
   const OpId op = program.defining_op(source);
@@ -84,7 +85,8 @@ double counted_elements(const Program& program, ValueId count) {
   return 0;
 }
 
-/// Returns whether the value is a single number, perhaps broadcast, that depends on data only.
+/// Returns whether the value is a single number that depends on data only, or a broadcast of such a
+/// number.
 bool is_number_of_data(const Program& program, ValueId value) {
   const ValueId source = picked_from(program, value, Picks::all);
   return program.type(source).num_elements() == 1 && sources_of(program, source).is_of_data_alone();
@@ -97,8 +99,8 @@ bool is_quotient(const Program& program, ValueId value) {
   return scaling == Scaling::divides || scaling == Scaling::raises;
 }
 
-/// Removes the outermost op of a loss if it scales the loss. Returns false if there is no further
-/// op to remove.
+/// Removes the outermost op of a loss if it scales the loss, and notes the factor in `mean`.
+/// Returns false if the outermost op doesn't scale.
 bool peel(const Program& program, LossMean& mean, ValueId& value) {
   value = picked_from(program, value, Picks::all);
   const OpId op = program.defining_op(value);

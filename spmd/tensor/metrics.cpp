@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 /// Jobs with fewer steps aren't analyzed: in the first steps many programs run for the first time,
-/// so many compilations don't point to a mistake.
+/// so many compilations don't indicate a mistake.
 constexpr std::uint64_t kStepsForAnalysis = 10;
 
 std::string text_of(MetricUnit unit, double value) {
@@ -124,7 +124,7 @@ std::string MetricsTable::report() const {
   std::string text;
   for (const std::string& line : analysis()) text += "Analysis: " + line + '\n';
   for (const auto& [name, data] : metrics_) {
-    const bool is_share = data.unit == MetricUnit::share;  // a sum of shares means nothing
+    const bool is_share = data.unit == MetricUnit::share;  // has a mean, but no sum
     const double all = is_share ? data.total / static_cast<double>(data.count) : data.total;
     text += fmt::format("Metric: {}\n  TotalSamples: {}\n  Accumulator: {}\n", name, data.count,
                         text_of(data.unit, all));

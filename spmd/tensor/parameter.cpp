@@ -18,7 +18,7 @@ void Parameter::assign(const Tensor& value, std::source_location loc) {
                 own->label());
   }
   const ValueId next = call.value(value);
-  call.value(*this);  // makes it an input, for the next value to replace
+  call.value(*this);  // makes it an input that the next value replaces
   call.trace().assign(own, next);
 }
 

@@ -12,10 +12,10 @@
 namespace weft {
 namespace {
 
-/// The format that all numbers of a tensor share, chosen as torch's _Formatter chooses it.
+/// The format for all numbers of a tensor, chosen as torch's _Formatter does.
 class Format {
  public:
-  /// `shown` are the elements that are written.
+  /// `shown` has the elements that are to be printed.
   Format(DType dtype, const std::vector<const std::byte*>& shown, int precision)
       : dtype_(dtype), precision_(precision) {
     if (is_floating(dtype)) choose(shown);
@@ -83,7 +83,7 @@ class Printer {
  private:
   const std::byte* at(std::int64_t i) const { return bytes_.data() + i * byte_size(type_.dtype); }
 
-  /// Returns the indices along a dim that are shown; -1 stands for the omitted ones.
+  /// Returns the indices along a dim that are shown; -1 stands for the omitted indices.
   std::vector<std::int64_t> places(int dim) const {
     const std::int64_t size = type_.shape[dim];
     const std::int64_t edge = options_.edge_items;
@@ -114,8 +114,8 @@ class Printer {
     }
   }
 
-  /// Returns the text of a part of the tensor: `first` is its row-major index in the dims before
-  /// `dim`.
+  /// Returns the text of the part of the tensor that has the row-major index `first` in the dims
+  /// before `dim`.
   std::string part(int dim, std::int64_t first, std::size_t indent) const {
     const int left = type_.shape.size() - dim;
     if (left == 0) return format_.padded(at(first));

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-/// Returns the state from which a program's random bits start. The state holds all that changes
-/// from step to step, so that every step runs the same program.
+/// Returns the initial state for a program's random bits. Whatever changes from step to step is in
+/// this state, so that all steps can run the same program.
 HostData Trace::random_words() {
   const std::uint64_t step = runtime_->step();
   if (step != random_step_) random_count_ = 0;
@@ -25,9 +25,9 @@ ValueId Trace::random_bits(const Shape& shape, const std::source_location& loc) 
   const PhiloxBlock number{0, 0, random_calls_, 0};
   ValueId state = builder_.binary(OpKind::add, value_of(random_state_, loc),
                                   builder_.constant(std::as_bytes(std::span(number)), type));
-  // Calls are numbered. Each iteration of the enclosing loops, and each chip of a shard_map, takes
-  // a number of its own. If the number of iterations is unknown, each iteration instead gets a
-  // state of its own, which is made of random bits.
+  // Calls are numbered, and each iteration of the enclosing loops and each chip of a shard_map has
+  // a number of its own. If the number of iterations is unknown, each iteration instead gets its
+  // own state, made of random bits.
   std::uint32_t numbers = 1;
   bool is_counted = true;
   const auto add_numbers = [&](ValueId which, std::int64_t count) {

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-/// Returns the op's attributes; indices into side tables become indices into those of `to`.
+/// Returns the op's attributes with indices into the side tables of `to` instead of those of
+/// `from`.
 std::vector<std::int64_t> copied_attrs(const Program& from, OpId op, Program& to) {
   const auto old = from.op_attrs(op);
   std::vector<std::int64_t> attrs(old.begin(), old.end());
@@ -85,7 +86,7 @@ std::vector<std::shared_ptr<Recording>> Recordings::since(std::uint64_t number) 
 }
 
 void Recordings::forget() {
-  // The list from since() keeps all recordings alive until the last one is dropped.
+  // The list from since() keeps all recordings alive until the last recording is dropped.
   for (const std::shared_ptr<Recording>& recording : since(0)) recording->drop();
   all_.clear();
   pruned_ = 0;
@@ -93,8 +94,8 @@ void Recordings::forget() {
 
 GradientPaths::GradientPaths(const Program& program, std::span<const ValueId> values)
     : reached(program.num_values(), false), below(program.num_values(), false) {
-  // A carry has the value of its `next` from the iteration before, so a gradient flows to that
-  // value.
+  // A carry has its `next`'s value from the previous iteration, so a gradient flows from the carry
+  // to that value.
   std::vector<ValueId> next_of(program.num_values(), kNoId);
   for (OpId op = 0; op < program.num_ops(); ++op) {
     if (program.kind(op) != OpKind::next) continue;

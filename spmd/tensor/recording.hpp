@@ -1,7 +1,7 @@
 #pragma once
 /// Recording: the ops that a trace had recorded when the training loop read a value in the middle
-/// of a step. It is kept so that a gradient can flow through these ops. TracedProgram: a program
-/// that a trace has run and can run again. Only the files of this folder use them.
+/// of a step. The ops are kept so that a gradient can flow through them. TracedProgram: a program
+/// that a trace has run and can run again. Only the files of this folder use these types.
 
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ struct TraceModes {
   bool is_eager = false;
 };
 
-/// A program with the tensors that it reads, and those that it makes or updates.
+/// A program, the tensors that it reads, and the tensors that it makes or updates.
 struct TracedProgram {
   Program program;
   Fingerprint key;
@@ -49,8 +49,8 @@ struct TracedProgram {
   std::uint32_t random_calls = 0;  ///< number of calls for random bits
 };
 
-/// A recording is owned by the tensors that it made. Its inputs own the recordings before it. A
-/// recording is therefore freed when no tensor depends on it.
+/// The tensors that a recording made own it, and the recording's inputs own the recordings before
+/// it. A recording is therefore freed when no tensor depends on it.
 struct Recording {
   Recording() = default;
   Recording(const Recording&) = delete;
@@ -59,24 +59,24 @@ struct Recording {
 
   struct Input {
     std::weak_ptr<TensorNode> node;
-    NodePtr then;  ///< copy of the input with the value that the run read; null if the run
-                   ///< overwrote it
+    NodePtr then;  ///< the input as it was when the run read it; null if the run overwrote the
+                   ///< value
   };
-  /// Frees everything that takes memory.
+  /// Frees all members that take much memory.
   void drop();
 
   Program program;
   std::vector<Input> inputs;                    ///< in the program's order
-  std::vector<std::weak_ptr<TensorNode>> made;  ///< their origin is this recording
+  std::vector<std::weak_ptr<TensorNode>> made;  ///< tensors whose origin is this recording
   Regions regions;
   std::source_location read;  ///< line whose read caused the run
-  std::uint64_t loop = 0;     ///< Trace::id()
+  std::uint64_t loop = 0;     ///< Trace::id() of the trace
   std::uint64_t step = 0;
   std::uint64_t number = 0;  ///< increases from recording to recording
-  std::size_t bytes = 0;     ///< approximate size of the memory that it keeps allocated
-  bool is_dropped = false;   ///< dropped because too much was kept
-  /// The number of the program in which the ops are recorded again (0: none), and each value's
-  /// number in that program (kNoId: the value needs state that was overwritten).
+  std::size_t bytes = 0;     ///< memory that this keeps allocated, approximately
+  bool is_dropped = false;   ///< true if drop() was called to save memory
+  /// The number of the program in which the ops are recorded again (0: none), and the new number of
+  /// each value there (kNoId if the value needs state that was overwritten).
   std::uint64_t again_in = 0;
   std::vector<ValueId> again;
 };
@@ -84,12 +84,12 @@ struct Recording {
 /// The recordings of the current step. Only the trace's thread uses it.
 class Recordings {
  public:
-  /// Recordings before the last one may keep at most this many bytes. Beyond that, the oldest
-  /// recordings are dropped.
+  /// All recordings except the last may keep at most this many bytes in total. If they keep more,
+  /// the oldest recordings are dropped.
   static constexpr std::size_t kBytesMax = std::size_t{256} << 20;
 
   void add(const std::shared_ptr<Recording>& recording, std::size_t bytes_max = kBytesMax);
-  /// Returns the recordings from this number on that some tensor still needs.
+  /// Returns the recordings with this number or a higher one that some tensor still needs.
   std::vector<std::shared_ptr<Recording>> since(std::uint64_t number) const;
   /// Drops all recordings.
   void forget();
@@ -99,20 +99,21 @@ class Recordings {
   std::size_t pruned_ = 0;                     // number of recordings after the last pruning
 };
 
-/// The values to which a gradient flows from `values`.
+/// The values of a program through which a gradient of `values` flows.
 struct GradientPaths {
   std::vector<bool> reached;  ///< by value: one of `values` is this value or is computed from it
-  std::vector<bool> below;    ///< by value: an op that a gradient flows through reads it
+  std::vector<bool> below;    ///< indexed by value: an op that a gradient flows through reads it
 
   GradientPaths(const Program& program, std::span<const ValueId> values);
 };
 
-/// Returns true for each value that is missing: it isn't in `given`, and can't be computed from the
-/// values in `given`. If one value of a loop or a cond is missing, all its values are.
+/// Returns for each value whether it is missing: neither in `given` nor computable from the values
+/// in `given`. If one value of a loop or a cond is missing, all values of the loop or cond are.
 std::vector<bool> missing_values(const Program& program, const std::vector<ValueId>& given);
 /// Appends the ops of `from` to `to`, except ops whose results are already in `values` or can't be
-/// computed from them. Stores the results in `values`. Returns for each op of `from` the number of
-/// ops in `to` before the op was appended or skipped; the last entry is the final number.
+/// computed from the values there. Stores the results in `values`. Returns for each op of `from`
+/// the number of ops in `to` before the op was appended or skipped; the last entry is the final
+/// number.
 std::vector<OpId> append_ops(const Program& from, Program& to, std::vector<ValueId>& values);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
-/// Regions: the parts of a trace that are computed again for the gradient, its loops, and its
-/// functions of shard_map. Users call checkpoint() (weft/nn.hpp), scan(), while_loop(),
-/// cond() (weft/ops.hpp) and shard_map() (weft/sharding.hpp).
+/// Regions: the parts of a trace that its ops don't describe: loops, branches, functions of
+/// shard_map, and regions that are computed again for the gradient. Users call checkpoint()
+/// (weft/nn.hpp), scan(), while_loop(), cond() (weft/ops.hpp) and shard_map() (weft/sharding.hpp).
 
 #include <functional>
 #include <map>
@@ -56,7 +56,7 @@ class RematRegions {
 
 /// The kinds of functions that are recorded once, but may run several times or never.
 enum class TracedKind : std::uint8_t { scan, while_loop, cond };
-/// Returns for example "scan".
+/// Returns a name such as "scan".
 std::string_view to_string(TracedKind kind) noexcept;
 
 /// The loops and branches of a trace, both those that are being recorded and those that are
@@ -64,9 +64,9 @@ std::string_view to_string(TracedKind kind) noexcept;
 class TracedLoops {
  public:
   struct Open {
-    ValueId number;  ///< the op `loop` or `cond`
+    ValueId number;  ///< the result of the op `loop` or `cond`
     OpId begin;
-    std::int64_t length;       ///< only of a scan
+    std::int64_t length;       ///< number of iterations of a scan
     std::source_location loc;  ///< the user's call
     TracedKind kind = TracedKind::scan;
   };
@@ -101,12 +101,12 @@ class TracedLoops {
   std::vector<Complete> complete_;
 };
 
-/// Facts about parts of the trace that its ops don't contain.
+/// What a trace records about parts of its program in addition to the ops.
 struct Regions {
-  /// The functions of custom_vjp(), by the number that their ops have as an attribute. Numbers are
-  /// unique in a step, because ops that are recorded again are in one program with newer ops.
+  /// The functions of custom_vjp(). The key is the number that their ops have as an attribute. It
+  /// is unique in a step, because ops that are recorded again are in one program with newer ops.
   std::map<std::int64_t, CustomGradient> custom_gradients;
-  std::int64_t custom_gradient_count = 0;  ///< in this step
+  std::int64_t custom_gradient_count = 0;  ///< number of calls in this step
   RematRegions remat;
   TracedLoops loops;
   TracedShardMaps shard_maps;

@@ -1,5 +1,5 @@
 #pragma once
-/// Runtime: the interface by which the tensor API runs programs. A worker or test implements it.
+/// Runtime: the interface by which the tensor API runs programs, implemented by workers and tests.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace weft {
 
-/// A global tensor in shards on the chips. Tensors own it; the last one frees it.
+/// A global tensor, stored in shards on the chips. Tensors share it, and the last of them frees it.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -41,52 +41,51 @@ class Buffer {
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 
-/// Row-major elements of a global tensor in host memory, the same on every worker.
+/// The row-major elements of a global tensor, in host memory and equal on every worker.
 using HostData = std::shared_ptr<const std::vector<std::byte>>;
 
 /// An input of a run that is already on the chips.
 struct BoundBuffer {
   BufferPtr buffer;
   bool is_of_one_tensor = false;
-  /// Returns whether the update of this input may overwrite the buffer.
+  /// Returns whether an output that updates this input may overwrite the buffer.
   bool may_be_overwritten() const { return is_of_one_tensor && buffer->num_holds() == 0; }
 };
-/// An input of a run: a buffer on the chips, elements for the runtime to cut, or a source to read.
+/// An input of a run: a buffer on the chips, elements on the host, or a source of elements.
 using Binding = std::variant<BoundBuffer, HostData, SourcePtr>;
 
-/// The value of state in an interrupted training loop or in a checkpoint; monostate if there is
-/// none.
+/// The value of state in an interrupted training loop or a checkpoint; monostate: no value.
 struct Restored {
   std::variant<std::monostate, BufferPtr, SourcePtr> value{};
-  std::optional<Sharding> laid_out{};  ///< layout of a source's elements if the tensor isn't marked
+  std::optional<Sharding> laid_out{};  ///< layout for a source if the tensor isn't marked
   bool has_value() const { return value.index() != 0; }
 };
 
 /// The user's call for which a program runs.
 struct RunSite {
-  std::string_view function;  ///< "sync"; empty for a program of weft itself
+  std::string_view function;  ///< such as "sync"; empty for a program of weft itself
   std::source_location loc;
-  int max_programs = 0;  ///< maximum number of programs compiled for it; 0: no limit
+  int max_programs = 0;  ///< maximum number of programs compiled for this site; 0: no limit
   bool ends_step = false;
   bool detects_anomaly = false;      ///< see detect_anomaly
-  std::size_t num_numbers = 0;       ///< number of last inputs added by ChangingNumbers
+  std::size_t num_numbers = 0;       ///< ChangingNumbers added the last so many inputs
   std::string numbers_changed = {};  ///< numbers that became inputs with this program
 };
 std::string to_string(const RunSite& site);  ///< "the sync at train.cpp:41"; "" without a place
-bool is_read(std::string_view site);         ///< whether the call reads, as item() does
+bool is_read(std::string_view site);         ///< whether the call reads a tensor, as item() does
 
-/// The thread that runs the user's training loop calls all functions.
+/// All functions are called on the thread that runs the user's training loop.
 class Runtime {
  public:
   virtual ~Runtime() = default;
 
-  /// The mesh, null without the SPMD backend, and the positions of this worker's chips in it.
+  /// The mesh, null without the SPMD backend, and the positions of this worker's chips in the mesh.
   virtual const Mesh* mesh() const = 0;
   virtual std::span<const int> positions() const = 0;
-  /// Compiles the program, or finds it by `key` (its fingerprint), and starts it; doesn't wait.
-  /// There is one binding per input, in order. `input_buffers` has the buffer of each input,
-  /// including those that were not on the chips before; `outputs` has a buffer per output. An
-  /// output that updates an input replaces it: the old buffer must not be read again.
+  /// run() compiles the program, or finds it by `key` (its fingerprint), and starts it without
+  /// waiting for its end. `inputs` has one binding per input, in order. `input_buffers` has the
+  /// buffer of each input, also of inputs that were not on the chips before; `outputs` has a buffer
+  /// per output. After a run, the old buffer of an input that an output updates must not be read.
   struct RunResult {
     std::vector<BufferPtr> input_buffers;
     std::vector<BufferPtr> outputs;
@@ -97,20 +96,20 @@ class Runtime {
   virtual std::vector<std::byte> read(const Buffer& buffer) = 0;
   virtual void wait() {}  ///< waits for all started programs; rethrows what a chip threw
   /// Returns the value that the continued loop or checkpoint has for the state of this name. Only
-  /// one tensor gets a value on the chips; another may get it if that tensor is dropped before the
-  /// first step ends. Throws invalid_argument if the types differ or the checkpoint lacks the name.
+  /// one tensor gets a value on the chips, or another if the first is dropped before the first step
+  /// ends. Throws invalid_argument if the types differ or the checkpoint lacks the name.
   virtual Restored take_restored(const std::string&, const TensorType&) { return {}; }
-  /// Ends the job unless every worker calls it at the same point with the same lines.
+  /// Ends the job unless every worker makes this call at the same point with the same `text`.
   virtual void require_alike(const std::string& /*text*/, const RunSite& /*site*/) {}
   virtual bool has_restored(const std::string& /*name*/) const { return false; }
-  /// Puts elements that the host gave to state on the chips, whole, as its next version, whether or
-  /// not a program uses them. `before` is its buffer so far, or null. Returns null without chips.
+  /// Puts elements from the host on each chip as the state's next version, also if no program uses
+  /// the state. The fourth parameter is its buffer so far, or null. Returns null without chips.
   virtual BufferPtr put_state(const ProgramInput& /*state*/, const TensorType&,
                               const std::vector<std::byte>& /*elements*/, const BufferPtr&,
                               const std::source_location& /*loc*/) {
     return nullptr;
   }
-  virtual void changes_state(const StateChange&) {}  ///< called before each change
+  virtual void changes_state(const StateChange&) {}  ///< called before each change of a state
   virtual std::uint64_t step() const = 0;  ///< number of ended steps, the same on every worker
   virtual void end_step() = 0;             ///< waits for permission to begin the next step
   virtual void warn(const std::string& text) = 0;    ///< reports a mistake that isn't an error
@@ -124,7 +123,7 @@ class Runtime {
 };
 
 /// Makes `runtime` run the thread's tensors until the scope ends, which drops ops not yet synced.
-/// If `is_eager`, each op runs when it is recorded. Scopes nest. Tensors may outlive them.
+/// If `is_eager`, each op runs when it is recorded. Scopes nest. Tensors may outlive their scope.
 class RuntimeScope {
  public:
   explicit RuntimeScope(Runtime& runtime, bool is_eager = false);
@@ -132,7 +131,7 @@ class RuntimeScope {
   RuntimeScope(const RuntimeScope&) = delete;
   RuntimeScope& operator=(const RuntimeScope&) = delete;
 
-  /// Runs the remaining step closures. Called at the end of the loop, where it may throw.
+  /// Runs the remaining step closures, which may throw. Called at the end of the loop.
   void finish();
 
  private:
@@ -141,7 +140,7 @@ class RuntimeScope {
   class Trace* outer_;  // the thread's previous trace
 };
 
-/// Returns a number that grows with each op that the thread records and each program that it runs.
+/// Returns a number that grows when the thread records an op, and when it runs a program.
 std::uint64_t recorded_work();
 /// Runs the thread's step closures whose steps have ended, so that their reports come before the
 /// training loop's next report. Does nothing within a closure or outside of a training loop.

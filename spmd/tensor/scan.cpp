@@ -59,7 +59,7 @@ namespace {
 using Tensors = std::vector<Tensor>;
 
 /// Records a loop during its lifetime. If the loop's function throws, the destructor completes the
-/// loop so that it changes nothing.
+/// loop in a way that has no effect.
 class LoopScope {
  public:
   /// `length` is 0 for a while_loop.
@@ -135,7 +135,8 @@ void expect_carry(const Call& call, std::size_t i, const TensorType& first, cons
       i, first.to_string(), type.to_string());
 }
 
-/// In a shard_map, refuses a carry that begins equal on the chips of a group but becomes different.
+/// In a shard_map, refuses a carry that is equal on the chips of a group at first, but may differ
+/// after an iteration.
 void expect_alike(Call& call, std::size_t i, ValueId first, ValueId next) {
   const auto parted =
       static_cast<AtomMask>(call->manual(next).varies & ~call->manual(first).varies);

@@ -57,7 +57,7 @@ class Recorder {
   }
 
  private:
-  /// Returns the atoms of all axes that the call names.
+  /// Returns the atoms of all axes that the specs of this call name.
   AtomMask own_atoms(const Call& call) const {
     AtomMask atoms = 0;
     const auto add = [&](const std::vector<std::string>& names, std::string_view what) {

@@ -56,8 +56,9 @@ void StepWatch::computed_again(const std::source_location& read,
       file_line(gradient), file_line(read)));
 }
 
-/// Warns of an output that is gathered although its sharding was marked. Outputs are stored without
-/// padding, which this sharding would need. It is no error to keep a handle for reading.
+/// Warns of an output that is gathered although its sharding was marked, because outputs are stored
+/// without the padding that the sharding would need. This isn't an error, because the user may just
+/// keep a handle to read the tensor.
 void StepWatch::output(const Program& program, ValueId value) {
   const OpId op = program.defining_op(value);
   if (op == kNoId || program.kind(op) != OpKind::sharding_constraint) return;

@@ -1,5 +1,5 @@
 #pragma once
-/// StepWatch: warns of legal but probably unintended uses in the steps of a training loop.
+/// StepWatch: warns of uses of tensors in a training loop that are legal but probably unintended.
 /// StepClosures: the functions given to add_step_closure(). Only the files of this folder use them.
 
 #include <cstddef>
@@ -16,14 +16,14 @@
 
 namespace weft {
 
-/// Each trace has one StepWatch. It gives each warning once, except that it warns of uneven outputs
-/// once per line of the user's source.
+/// Each trace has one StepWatch. It gives each warning once, but the warning of uneven outputs once
+/// per source line of the user.
 class StepWatch {
  public:
   explicit StepWatch(Runtime& runtime) : runtime_(runtime) {}
 
-  /// Called with the number of ops recorded since the last run, the last one at `loc`. Throws
-  /// invalid_argument above kOpsMax, before memory runs out.
+  /// Called after each recorded op, with the op's line and the number of ops recorded since the
+  /// last run. Throws invalid_argument if there are more than kOpsMax ops, before memory runs out.
   void recorded(std::uint32_t ops, const std::source_location& loc) {
     if (ops >= ops_noted_at_) note_ops(ops, loc);
   }
@@ -31,8 +31,8 @@ class StepWatch {
     if (++runs_ == kRunsWarned) note_runs(site);
   }
   void step_ended() { runs_ = 0; }
-  /// Called when a gradient, taken at `gradient`, computes again what was already computed for a
-  /// read at `read`.
+  /// Called when a gradient, taken at `gradient`, repeats what was already computed for a read at
+  /// `read`.
   void computed_again(const std::source_location& read, const std::source_location& gradient);
   /// Called when `value` is kept as an output without a requested layout.
   void output(const Program& program, ValueId value);
@@ -47,19 +47,19 @@ class StepWatch {
 
   Runtime& runtime_;
   std::uint32_t ops_noted_at_ = kOpsWarned;
-  std::uint64_t runs_ = 0;  // in this step
+  std::uint64_t runs_ = 0;  // number of runs in this step
   bool warned_of_runs_ = false;
   bool warned_of_reads_ = false;
-  std::set<std::string> uneven_;  // lines already warned of
+  std::set<std::string> uneven_;  // lines that the user was already warned of
 };
 
-/// The closures, in the order in which they were added.
+/// Holds the closures and runs them in the order in which they were added.
 class StepClosures {
  public:
   void add(std::function<void()> closure) { waiting_.push_back(std::move(closure)); }
-  /// Runs the closures of the steps before the ending one.
+  /// Called when a step ends. Runs the closures of the steps before it.
   void step_ended();
-  /// Runs the closures of ended steps, unless a closure makes this call.
+  /// Runs the closures of ended steps, unless it is called from within a closure.
   void catch_up();
   /// Runs the remaining closures.
   void finish() { run(waiting_.size()); }
@@ -72,8 +72,8 @@ class StepClosures {
   bool is_running_ = false;
 };
 
-/// Called at the end of the loop. Warns of ops that the thread's loop has recorded and no program
-/// has run.
+/// Warns of ops that the thread's loop has recorded and no program has run. Called at the end of
+/// the loop.
 void warn_of_unrun();
 
 }  // namespace weft

@@ -39,7 +39,7 @@ double Tensor::item(std::source_location loc) const {
   if (node->type.dtype == DType::i64) {
     std::int64_t number = 0;
     std::memcpy(&number, bytes.data(), sizeof(number));
-    // The largest numbers round to 2^63, which can't be converted back.
+    // The largest numbers are rounded to 2^63, which can't be converted back.
     if (value >= 0x1p63 || static_cast<std::int64_t>(value) != number) {
       fail(
           Errc::invalid_argument,
@@ -57,15 +57,16 @@ Scalar::Scalar(double value)
 void Scalar::set(double value) {
   value_ = value;
   node()->storage = std::make_shared<const std::vector<std::byte>>(bytes_of(value));
-  node()->trace = 0;  // recorded ops keep the earlier value
+  node()->trace = 0;  // recorded ops still read the earlier value
 }
 
 Scalar scalar(double value) { return Scalar(value); }
 
 namespace {
 
-/// Returns the loss's mean. Its fields `divided_at` and `kept_count` can be determined only now,
-/// while the loss is being recorded. In an eager job the recording ends with the call.
+/// Returns the mean that the loss computes. Sets `divided_at` and `kept_count` too, which is
+/// possible only now, while the ops of the loss are recorded: in an eager job the recording ends
+/// with the call.
 LossMean mean_of(Call& call, ValueId loss, std::uint64_t trace) {
   const Program& program = call.trace().builder().program();
   LossMean mean = loss_mean(program, loss, trace);
@@ -105,7 +106,7 @@ std::vector<Tensor> grad(const Tensor& loss, std::span<const Tensor> wrt,
   const auto custom = [&](const ForwardOp& op, ValueId cotangent) {
     return custom_cotangents(call.trace(), op, cotangent);
   };
-  // The mean is found before the backward pass, which appends to the program.
+  // The mean must be found before the backward pass appends its ops to the program.
   const auto mean = std::make_shared<const LossMean>(mean_of(call, of, node->trace));
   const OpId begin = call->program().num_ops();
   Regions& regions = call.trace().regions();

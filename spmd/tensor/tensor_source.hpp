@@ -1,7 +1,7 @@
 #pragma once
-/// TensorSource: the elements of a tensor that are not in memory yet, such as those of a file, or
-/// of which this worker has only a part. The runtime asks for the boxes that its chips need as soon
-/// as their layout is known.
+/// TensorSource: the elements of a tensor that aren't all in this worker's memory, because they are
+/// in a file, say, or on other workers too. The runtime reads the boxes that its chips need as soon
+/// as the layout is known.
 
 #include <cstddef>
 #include <memory>
@@ -20,7 +20,7 @@ namespace weft {
 
 class LocalRows;
 
-/// A source is the same on every worker, except LocalRows.
+/// A source has the same elements on every worker, unless it is a LocalRows.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -29,14 +29,14 @@ class TensorSource {
     PlacedBox placed{};
     std::byte* memory = nullptr;
   };
-  /// Writes the elements of the boxes, in the tensor's dtype. The remaining memory of their rooms
-  /// keeps its content. Any thread may call this. Throws io, corrupt or not_found, with the
-  /// tensor's name.
+  /// Writes the elements of each target's box to its memory, in the tensor's dtype, and leaves the
+  /// rest of the box's room unchanged. Any thread may call this. Throws io, corrupt or not_found,
+  /// with the tensor's name.
   virtual void read(std::span<const Target> targets) const = 0;
-  /// Returns a hash that workers compare. Equal sources have equal hashes. Large sources are
-  /// sampled, so that the hash may miss a difference.
+  /// Returns a hash that workers compare. Equal sources have equal hashes. Of a large source only
+  /// samples are hashed, so that the hash may miss a difference.
   virtual std::uint64_t digest() const = 0;
-  /// Returns whether this is the initial value that the training loop gave the state.
+  /// Returns whether the source is the initial value that the training loop gave the state.
   virtual bool is_first_value() const { return false; }
   /// Returns the source as LocalRows if it has only this worker's rows; otherwise null.
   virtual const LocalRows* local() const { return nullptr; }
@@ -47,7 +47,7 @@ using SourcePtr = std::shared_ptr<const TensorSource>;
 /// on the chips must be the one for which row_parts() returned `parts`.
 class LocalRows : public TensorSource {
  public:
-  /// `rows` are this worker's own, and `type` is their type; each part has equally many of them.
+  /// `rows` are this worker's own rows, and `type` is their type. All parts have equally many rows.
   LocalRows(const TensorType& type, std::shared_ptr<const std::vector<std::byte>> rows,
             RowParts parts);
 
@@ -65,35 +65,35 @@ class LocalRows : public TensorSource {
   RowParts parts_;
 };
 
-/// A call by which the training loop gives a parameter, buffer or optimizer state another value.
+/// A change of state: a call that gives a parameter, buffer or optimizer state another value.
 struct StateChange {
   std::string_view name;
   std::source_location loc;
-  bool is_immediate = false;  ///< the host sets the value at once; else the next program makes it
+  bool is_immediate = false;  ///< whether the host sets the value now, or the next program
 };
 
 /// Throws invalid_argument, naming the tensor, if ops recorded since the last sync use or assign
-/// it: they would read the new value instead of the one that the tensor had when they were
+/// it. Such ops would read the new value instead of the value that the tensor had when they were
 /// recorded.
 void require_no_recorded_use(const Tensor& state, const std::source_location& loc);
 
 /// Gives the tensor (a parameter or optimizer state) the source's elements. A tensor with a layout
 /// on the chips keeps this layout; any other gets `laid_out` unless it is marked. A value kept from
-/// an interrupted loop has precedence over the source. Throws as require_no_recorded_use().
+/// an interrupted loop has precedence over the source. Throws like require_no_recorded_use().
 void set_source(const Tensor& state, SourcePtr source, const std::optional<Sharding>& laid_out,
                 const std::source_location& loc);
 
 /// Sets the state's elements now: as many bytes as its type has, the same on every worker. The
 /// elements belong to the current step: a checkpoint of this step contains them, and a loop that
-/// restarts at this step has them. They are whole on each chip. Throws as
+/// restarts at this step has them. Each chip has all of them. Throws like
 /// require_no_recorded_use().
 void set_elements(const Tensor& state, std::span<const std::byte> elements,
                   const std::source_location& loc);
-/// Calls set_elements() with the state's present elements, unless the state is on the chips.
+/// Puts the state on the chips, unless it is there, by calling set_elements() with its present
+/// elements.
 void put_in_place(const Tensor& state, const std::source_location& loc);
 
-/// Returns whether the loop or the checkpoint that this thread's loop continues has state of this
-/// name.
+/// Returns whether this thread's loop continues a loop or checkpoint that has state of this name.
 bool is_kept(const std::string& name);
 
 }  // namespace weft

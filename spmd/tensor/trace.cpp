@@ -49,7 +49,7 @@ void set_source(const Tensor& state, SourcePtr source, const std::optional<Shard
 
 namespace {
 
-/// Gives the state these elements now, on the chips if the thread has chips.
+/// Sets the state's elements now, on the chips if the thread has chips.
 void store_elements(const Tensor& state, std::span<const std::byte> elements,
                     const std::source_location& loc) {
   TensorNode& node = *node_of(state, loc);
@@ -144,7 +144,7 @@ void Trace::leave() {
   site_.reset();
   builder_.set_caller("");
   if (!modes_.is_eager || std::uncaught_exceptions() > 0) return;
-  // The function of a loop or shard_map is recorded once, and its ops run after that.
+  // The ops of a loop's or shard_map's function run only when the whole function has been recorded.
   if (!regions_.loops.open().empty() || !regions_.shard_maps.open().empty()) return;
   const std::uint64_t runs = run_count_;
   run({.function = {}, .loc = loc});
@@ -161,10 +161,10 @@ ValueId Trace::value_of(const NodePtr& node, const std::source_location& loc) {
   return add_input(node, loc);
 }
 
-/// A training loop that continues an interrupted one creates its parameters again. They get their
-/// old values by name, and only one tensor of a name gets a value. A parameter claims its value
-/// when it is made, because a tensor that is made later may have the same name. The value is put in
-/// place at the first use, because the loop may mark the parameter before that.
+/// A training loop that continues an interrupted loop creates its parameters again, and these get
+/// their old values by name. A parameter claims its value when it is made, because only one tensor
+/// gets the value, and a later tensor may have the same name. The value replaces `storage` at the
+/// first use, because the loop may mark the parameter before that.
 void Trace::claim_kept(TensorNode& node) {
   if (current_trace == nullptr) return;
   node.kept = current_trace->runtime_->take_restored(node.name, node.type);
@@ -231,7 +231,8 @@ void Trace::assign(const NodePtr& node, ValueId value) {
   WEFT_CHECK(node->trace == serial_, node->trace, serial_);
   regions_.expect_assignable(program_, *node, *site_);
   if (node->is_state()) runtime_->changes_state({.name = node->name, .loc = site_->loc});
-  // State recorded by take_back() isn't an input yet, but its next value must replace an input.
+  // State recorded by take_back() isn't an input yet, but must be one, because its next value
+  // replaces an input.
   if (node->is_state() && node->input == kNoId) add_input(node, site_->loc);
   ++work_;
   node->value = value;
@@ -313,7 +314,7 @@ std::vector<Binding> Trace::bindings() const {
 }
 
 void Trace::add_parameter_outputs() {
-  program_.outputs.clear();  // outputs of a run that threw
+  program_.outputs.clear();  // there are outputs here if the last run threw
   outputs_.clear();
   for (const NodePtr& node : inputs_) {
     if (!is_pending(*node)) continue;
@@ -347,7 +348,7 @@ void Trace::execute(const Program& program, const Fingerprint& key,
              inputs.size());
   WEFT_CHECK(result.outputs.size() == outputs.size(), result.outputs.size(), outputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    // A scalar stays on the host, which gives it its next value.
+    // A scalar stays on the host, which sets its next value.
     if (inputs[i]->kind == InputKind::runtime_scalar) continue;
     inputs[i]->storage = std::move(result.input_buffers[i]);
   }
@@ -388,7 +389,8 @@ void Trace::begin() {
 
 void Trace::reset() {
   begin();
-  // Tensors with a handle now live as long as the handle. Nodes without one are kept for reuse.
+  // Releases tensors that have a handle; they live as long as the handle. Other nodes are kept for
+  // reuse.
   std::erase_if(nodes_, [](const NodePtr& node) { return node.use_count() > 1; });
   recorded_ = 0;
   random_state_.reset();

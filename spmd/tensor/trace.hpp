@@ -24,7 +24,7 @@
 
 namespace weft {
 
-/// Each RuntimeScope has one, which only its thread uses.
+/// Each RuntimeScope has one Trace, which only the scope's thread uses.
 class Trace {
  public:
   Trace(Runtime& runtime, bool is_eager);
@@ -36,7 +36,7 @@ class Trace {
   static Trace& current(const std::source_location& loc);
   static Trace* find_current();  ///< null outside of a loop or session
   static void set_current(Trace* trace);
-  /// Returns the tensor's row-major elements; runs recorded ops if needed, else needs no trace.
+  /// Returns the tensor's row-major elements. A trace is needed only if recorded ops must run first.
   static std::vector<std::byte> read(const NodePtr& node, const std::source_location& loc);
 
   Runtime& runtime() const { return *runtime_; }
@@ -50,21 +50,22 @@ class Trace {
   TraceModes& modes() { return modes_; }
   std::uint64_t id() const { return id_; }  ///< unique among all traces of the process
 
-  /// Returns the node's value in this trace; at its first use a tensor becomes an input. Throws
-  /// invalid_argument for a tensor whose trace ended without a run.
+  /// Returns the node's value in this trace; makes the tensor an input if no recorded op computes it.
+  /// Throws invalid_argument for a tensor whose trace ended before the tensor was computed.
   ValueId value_of(const NodePtr& node, const std::source_location& loc);
   /// Returns a tensor for the value. If the tensor is alive at the next run, it is an output.
   Tensor record(ValueId value);
   /// Assigns the value to a node, which must have a value in this trace.
   void assign(const NodePtr& node, ValueId value);
-  bool has_recorded() const { return program_.num_ops() > 0 || !inputs_.empty(); }  ///< not run yet
+  /// Returns whether ops or inputs were recorded since the last run.
+  bool has_recorded() const { return program_.num_ops() > 0 || !inputs_.empty(); }
   /// Returns whether ops recorded since the last run use or compute the node.
   bool is_recorded(const TensorNode& node) const { return node.trace == serial_; }
-  /// Returns whether the node's value was recorded or assigned since the last run.
+  /// Returns whether the node's present value was recorded or assigned since the last run.
   bool is_pending(const TensorNode& node) const;
-  /// Returns state's value at the last sync; throws invalid_argument if a recorded op changes it.
+  /// Returns the state's value at the last sync. Throws invalid_argument if recorded ops change it.
   static Binding synced_value(const NodePtr& of, const std::source_location& loc);
-  /// Requests this sharding of a node on the host, whether or not it is an input already.
+  /// Requests this sharding for a node on the host, also if the node is already a program input.
   void mark(TensorNode& node, const Sharding& sharding);
   /// Claims the kept value of an interrupted loop for a parameter that was just made.
   static void claim_kept(TensorNode& node);
@@ -72,24 +73,22 @@ class Trace {
   /// Returns whether the labels, or data they are computed from, contain kIgnoreIndex.
   bool has_ignored(ValueId labels) const;
   Regions& regions() { return regions_; }
-  /// Returns whether the node has a gradient: ops recorded in this step compute it.
+  /// Returns whether a gradient can flow from the node: whether this step's ops compute the node.
   bool is_differentiable(const TensorNode& node) const;
   /// Records again the ops that ran for reads in this step, if a gradient of the loss flows through
-  /// them to one of `wrt`. Tensors keep their values. Throws invalid_argument if that fails.
+  /// them to one of `wrt`. Tensors keep their values. Throws invalid_argument if it can't.
   void record_again(const NodePtr& loss, std::span<const NodePtr> wrt);
-  /// Returns u32 words that no other call returns. They depend on the thread's seed, the runtime's
-  /// step and the number of earlier calls in the step.
+  /// Returns new u32 words: a function of the thread's seed, the step, and the step's earlier calls.
   ValueId random_bits(const Shape& shape, const std::source_location& loc);
 
-  /// Runs the recorded ops if any tensor needs them. Outputs are the assigned parameters and the
-  /// tensors that are alive. The next op begins a new program. The value of `whole` (may be null)
-  /// becomes replicated, like all values of one element.
+  /// Runs the recorded ops if any tensor needs them, and begins a new program. Outputs are assigned
+  /// parameters and live tensors. `whole` (may be null) and tensors of one element are replicated.
   void run(const RunSite& site, const TensorNode* whole = nullptr);
-  /// Does what run() does, but only `results` are outputs; returns the program, for run_again().
+  /// Does what run() does, but only `results` are outputs. Returns the program for run_again().
   TracedProgram run_function(const RunSite& site, std::span<const Tensor> results);
   /// Runs the program with its inputs' present values and updates its outputs.
   void run_again(const TracedProgram& traced, const RunSite& site);
-  void discard();  ///< drops the recorded ops: parameters have the values of the last run
+  void discard();  ///< drops the recorded ops; parameters get back the values of the last run
   void warn_of_unrun() const;  ///< warns of recorded ops, at the end of the loop
   std::uint64_t run_count() const { return run_count_; }
   std::uint64_t work() const { return work_; }  ///< see recorded_work()
@@ -118,7 +117,7 @@ class Trace {
   void reset();
 
   Runtime* runtime_;
-  std::uint64_t serial_;  // number of the program that is being recorded
+  std::uint64_t serial_;  // identifies the program that is being recorded
   const std::uint64_t id_ = serial_;
   Program program_;
   Builder builder_;
@@ -127,21 +126,22 @@ class Trace {
   std::optional<TracedFunction> function_;
   TraceModes modes_;
   std::vector<NodePtr> inputs_;    // in the program's order
-  std::vector<HostData> scalars_;  // by input: value of a runtime scalar, or null
+  std::vector<HostData> scalars_;  // indexed by input: value of a runtime scalar, or null
   std::vector<NodePtr> outputs_;   // in the program's order; used during a run
   std::vector<NodePtr> nodes_;     // the recorded tensors, then unused nodes for reuse
   std::size_t recorded_ = 0;
   std::unordered_set<std::string_view> names_;  // names of the parameters among inputs_
   Regions regions_;
   std::uint64_t run_count_ = 0, work_ = 0, recording_count_ = 0;
-  std::uint64_t tensor_count_ = 0;  // recorded since the last run
+  std::uint64_t tensor_count_ = 0;  // tensors recorded since the last run
   StepClosures closures_;
   Recordings recordings_;
   ChangingNumbers numbers_;
   std::vector<std::weak_ptr<TensorNode>> taken_back_;  // tensors of this trace with stored values
   NodePtr random_state_;  // an input of this trace; null before it is needed
-  std::uint32_t random_calls_ = 0, random_count_ = 0;  // calls for random bits: now, before
-  std::uint64_t random_step_ = 0;                      // the step to which `random_count_` belongs
+  std::uint32_t random_calls_ = 0,
+                random_count_ = 0;  // random calls in this program, and before it
+  std::uint64_t random_step_ = 0;   // the step to which `random_count_` belongs
   int data_count_ = 0, scalar_count_ = 0;
   const int thread_;
   StepWatch watch_;

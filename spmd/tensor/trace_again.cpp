@@ -10,12 +10,12 @@
 namespace weft {
 namespace {
 
-/// If a run updates a state of kind `buffer` of at most this size, such as running statistics, the
-/// old value is kept beside the new one, so that ops that read it can be recorded again. Larger
-/// buffers, such as caches of keys, and parameters with their optimizer state are overwritten.
+/// If a run updates state of kind `buffer`, such as running statistics, of at most this size, the
+/// old value is kept too, so that ops that read it can be recorded again. Parameters, optimizer
+/// state and larger buffers, such as caches of keys, are overwritten.
 constexpr std::int64_t kKeptBufferBytes = 64 << 10;
 
-/// The approximate number of bytes on the host that a program takes per value.
+/// The approximate memory of a program per value, in bytes on the host.
 constexpr std::size_t kBytesPerValue = 64;
 
 }  // namespace
@@ -44,11 +44,11 @@ std::shared_ptr<Recording> Trace::keep(const std::source_location& read) {
   return kept;
 }
 
-/// Completes the recording after the run.
+/// Completes the recording after the run, with the tensors that the run made.
 void Trace::keep_made(const std::shared_ptr<Recording>& kept) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i]->kind == InputKind::runtime_scalar || is_pending(*inputs_[i])) continue;
-    kept->inputs[i].then->storage = inputs_[i]->storage;  // the input is on the chips now
+    kept->inputs[i].then->storage = inputs_[i]->storage;  // the run put the input on the chips
   }
   const auto add = [&](const NodePtr& node) {
     node->origin = kept;
@@ -63,7 +63,8 @@ void Trace::keep_made(const std::shared_ptr<Recording>& kept) {
   regions_.remat.end(program_.num_ops());
   kept->regions = std::move(regions_);
   kept->program = std::move(program_);
-  // In an eager job, a gradient flows through a recording for each op, so all of them are kept.
+  // In an eager job, each op has a recording of its own, and a gradient needs them all, so all are
+  // kept.
   constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   recordings_.add(kept, modes_.is_eager ? kNoLimit : Recordings::kBytesMax);
 }
@@ -80,7 +81,7 @@ void Trace::take_back(std::uint64_t first) {
                     read));
   }
   if (!modes_.is_eager) watch_.computed_again(all.front()->read, site_->loc);
-  // Tensors made in the function of a shard_map have no value after its end.
+  // Tensors made in the function of a shard_map have no value after the end of the function.
   for (std::size_t i = 0; i < recorded_; ++i) {
     if (builder_.manual(nodes_[i]->value).manual != 0) nodes_[i]->trace = 0;
   }
@@ -113,7 +114,8 @@ void Trace::append(Recording& kept) {
       made.push_back(std::move(node));
     }
   }
-  // Values that depend on overwritten state become inputs, unless earlier ones determine them.
+  // Values that depend on overwritten state become inputs, unless they can be computed from earlier
+  // inputs.
   std::ranges::sort(made, {}, &TensorNode::origin_value);
   std::vector<bool> missing = missing_values(kept.program, appended.values);
   std::erase_if(made, [&](const NodePtr& node) {
@@ -136,8 +138,8 @@ void Trace::append(Recording& kept) {
   kept.again = std::move(appended.values);
 }
 
-/// Appends the ops recorded since the last run. `before` is the number of the program in which they
-/// were recorded.
+/// Appends the ops recorded since the last run again. `before` is the number of the program in
+/// which they were recorded.
 void Trace::append_present(const Recording& present, std::uint64_t before) {
   const Program& program = present.program;
   Appended appended{.values = std::vector<ValueId>(program.num_values(), kNoId), .places = {}};
@@ -167,7 +169,8 @@ void Trace::append_present(const Recording& present, std::uint64_t before) {
   }
 }
 
-/// Returns the new value for an input of a recording; kNoId if the input was overwritten.
+/// Returns the value in the present program for an input of a recording; kNoId if the input was
+/// overwritten.
 ValueId Trace::input_again(const Recording::Input& input) {
   const TensorNode& then = *input.then;
   const NodePtr node = input.node.lock();
@@ -181,7 +184,7 @@ ValueId Trace::input_again(const Recording::Input& input) {
     return origin->again[then.origin_value];
   }
   if (!has_value) return kNoId;
-  // The state has another value by now, so its former value is read as an input of kind `data`.
+  // The state has another value by now, so its former value becomes an input of kind `data`.
   auto stand_in = std::make_shared<TensorNode>(then);
   if (stand_in->is_state()) {
     stand_in->kind = InputKind::data;

@@ -1,4 +1,4 @@
-// Implements the part of Trace that follows values back to those from which they are computed.
+// Implements the part of Trace that finds the recordings through which a gradient flows.
 
 #include <algorithm>
 #include <map>
@@ -12,14 +12,14 @@
 namespace weft {
 namespace {
 
-/// Follows a gradient back through the recordings of a step to the requested tensors. Each
-/// recording reads values that earlier ones have made.
+/// Follows a gradient back through the recordings of a step to the requested tensors. This takes
+/// several recordings, because each one reads values that earlier recordings made.
 class Crossing {
  public:
   Crossing(std::span<const NodePtr> wrt, std::uint64_t loop, std::uint64_t step)
       : wrt_(wrt), loop_(loop), step_(step) {}
 
-  /// Notes that the gradient flows to the tensor's present value.
+  /// Notes that the gradient flows to the present value of the node's tensor.
   void reach(const NodePtr& node) { reached_.insert(node.get()); }
   /// Continues the search in the recording that made the tensor. `user` is the number of the
   /// recording that reads the tensor; 0 is the present trace.
@@ -32,7 +32,8 @@ class Crossing {
     visit.values.push_back(node.origin_value);
     visit.users.push_back(user);
   }
-  /// Follows the gradient through all recordings. Called after the present trace has been followed.
+  /// Follows the gradient through all recordings. Must be called after it was followed through the
+  /// present trace.
   void follow_all() {
     for (auto at = visits_.rbegin(); at != visits_.rend(); ++at) look_into(at->second);
     for (const auto& [number, visit] : visits_) {
@@ -47,7 +48,7 @@ class Crossing {
   /// Returns the recordings that the gradient flows through, in their order.
   const std::vector<const Recording*>& crossed() const { return crossed_; }
   /// Returns a requested tensor of which the gradient reaches only an earlier value, and the
-  /// recording that reads that value; null if there is none.
+  /// recording that reads this value; null if there is no such tensor.
   std::pair<const TensorNode*, const Recording*> outdated() const {
     for (const auto& [node, recording] : outdated_) {
       if (!reached_.contains(node)) return {node, recording};
@@ -90,7 +91,8 @@ class Crossing {
       const NodePtr node = asked_for(weak);
       if (node == nullptr || node->origin.get() != &recording) continue;
       if (paths.reached[node->origin_value]) reach(node);
-      // The recording is needed only if a gradient flows through an op of it that reads the tensor.
+      // The recording is needed only if the gradient flows through one of its ops that reads the
+      // tensor.
       if (paths.below[node->origin_value]) visit.is_crossed = true;
     }
   }
@@ -168,7 +170,8 @@ std::uint64_t Trace::first_crossed(const NodePtr& loss, std::span<const NodePtr>
 }
 
 void Trace::record_again(const NodePtr& loss, std::span<const NodePtr> wrt) {
-  // A gradient through overwritten state is found only after everything else is recorded again.
+  // A gradient through overwritten state is found only after all other recordings are recorded
+  // again.
   for (std::uint64_t first = 0; (first = first_crossed(loss, wrt)) != 0;) take_back(first);
   if (loss->trace != serial_) return;
   const GradientPaths paths(program_, {&loss->value, 1});

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Gathers a sharded tensor, so that every chip has it whole. It does so in a program of its own,
-/// which leaves the recording unchanged.
+/// Gathers a sharded tensor, so that every chip has all of it. Runs a separate program for this, so
+/// that the recorded program remains unchanged.
 BufferPtr gather(Runtime& runtime, const TensorNode& node, const std::source_location& loc) {
   runtime.metrics().count("ReshardData");
   Program program;
@@ -41,8 +41,8 @@ Binding Trace::synced_value(const NodePtr& of, const std::source_location& loc) 
   Trace& trace = current(loc);
   NodePtr from = of;
   if (trace.is_pending(*of)) {
-    // The pending value may be the value of another tensor that already is an input of the program,
-    // for example if the two tensors were swapped.
+    // The pending value may be that of another tensor, which is an input of the program, for
+    // example if the two tensors were swapped.
     const auto& inputs = trace.program_.inputs;
     const auto input = std::ranges::find(inputs, of->value, &ProgramInput::value);
     from = input == inputs.end() || of->input == kNoId
@@ -73,8 +73,8 @@ std::vector<std::byte> Trace::read(const NodePtr& of, const std::source_location
     trace->run({"read", loc}, node.get());
   }
   if (trace != nullptr && node->may_be_kept()) {
-    // A kept value is put in place when a program first uses it, because the loop may mark the
-    // tensor before that.
+    // A kept value replaces `storage` when a program first uses the tensor, because the loop may
+    // mark the tensor before that.
     if (!of->kept.has_value()) claim_kept(*of);
     node = std::make_shared<TensorNode>(*of);
     trace->restore(*node);

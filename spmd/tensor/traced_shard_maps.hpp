@@ -14,7 +14,7 @@ namespace weft {
 class TracedShardMaps {
  public:
   struct Open {
-    AtomMask manual;  ///< including the atoms of the enclosing functions
+    AtomMask manual;  ///< also those of the enclosing functions
     OpId begin;
     std::source_location loc;  ///< the user's call
   };
@@ -33,8 +33,8 @@ class TracedShardMaps {
   void note(const GradientCall& call) {
     if (!open_.empty()) gradients_.push_back(call);
   }
-  /// Returns the call of grad() that made the value. A value may also be a linear function of
-  /// gradients of one call. Returns null if there is no such call.
+  /// Returns the call of grad() that made the value, or made all gradients of which the value is a
+  /// linear function. Returns null if there is no such call.
   const GradientCall* gradient_call(const Program& program, ValueId value) const;
   /// Returns the functions that are being recorded, the outermost first.
   std::span<const Open> open() const { return open_; }
@@ -43,7 +43,7 @@ class TracedShardMaps {
     gradients_.clear();
   }
   AtomMask manual() const { return open_.empty() ? AtomMask{0} : open_.back().manual; }
-  /// Throws invalid_argument if the value belongs to a function that has ended.
+  /// Throws invalid_argument if the value was made in a function that has ended.
   void expect_inside(Builder& builder, ValueId value, const std::source_location& loc) const;
 
  private:

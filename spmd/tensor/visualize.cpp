@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Returns the two dims that become rows and columns. Sharded dims come first, then the first
-/// others; -1 stands for a dim that the tensor lacks.
+/// Returns the two dims that are shown as rows and columns: sharded dims if there are any, else the
+/// first dims; -1 stands for a dim that the tensor lacks.
 std::array<int, 2> shown_dims(const Sharding& sharding, int num_dims) {
   std::array<int, 2> shown{-1, -1};
   std::size_t count = 0;
