@@ -8,7 +8,8 @@
 namespace weft {
 namespace {
 
-/// An entry of a list that only grows, at its head. Storing a new head publishes the entry.
+/// An entry of a linked list to which entries are only added, at the head. Storing a new head
+/// publishes the entry to all threads.
 struct Entry {
   CustomFunction function;
   const Entry* next = nullptr;
@@ -89,7 +90,7 @@ void BoundCustomCall::run(std::span<const std::byte* const> operands, std::byte*
   const auto what = [&] {
     return fmt::format("custom_call '{}'{}", function_->target.name, at(loc_));
   };
-  // The new exception nests the kernel's exception, which says more about the cause.
+  // Throws an exception that nests the kernel's, which says more about the cause.
   const auto fail_with = [&](Errc code, std::string_view how) {
     std::throw_with_nested(Error(code, fmt::format("{}: {}", what(), how)));
   };

@@ -25,7 +25,8 @@ T load(const std::byte* bytes) {
 
 template <typename Int>
 Int saturate(double value) {
-  // A double can't hold the largest i64, so `value` is compared with 2^63, which it can hold.
+  // A double can't represent the largest i64, so `value` is compared with 2^63, which it can
+  // represent.
   constexpr double kAboveMax = 2.0 * static_cast<double>(std::numeric_limits<Int>::max() / 2 + 1);
   if (std::isnan(value)) return 0;
   if (value >= kAboveMax) return std::numeric_limits<Int>::max();
@@ -38,8 +39,8 @@ Int saturate(double value) {
 /// Returns a float that rounds to narrower dtypes as the double does. Rounding to the nearest float
 /// first would round twice.
 float to_odd(double value) {
-  // An inexact float gets its last bit set (round to odd). The second rounding then knows on which
-  // side of a tie the double was.
+  // If the float isn't exact, sets its last bit (round to odd). The second rounding then depends on
+  // which side of a tie the double was.
   float narrowed = static_cast<float>(value);
   if (std::isnan(value)) return std::numeric_limits<float>::quiet_NaN();
   if (static_cast<double>(narrowed) == value || std::isinf(narrowed)) return narrowed;
@@ -86,7 +87,7 @@ bool is_representable(DType dtype, double value) noexcept {
   store_element(dtype, value, bytes.data());
   const double stored = load_element(dtype, bytes.data());
   if (is_floating(dtype)) return std::isfinite(value) == std::isfinite(stored);
-  // The largest i64 becomes 2^63 as a double, and 2^63 doesn't fit in an i64.
+  // 2^63 is stored as the largest i64, which as a double is 2^63 again, but 2^63 isn't an i64.
   constexpr double kAboveI64 = 0x1p63;
   return stored == value && value < kAboveI64;
 }

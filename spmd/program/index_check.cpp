@@ -22,7 +22,7 @@ IndexCheck::IndexCheck(const Program& program, OpId op, ValueId source)
 }
 
 void IndexCheck::refuse_tokens(std::int64_t length, const std::string& at) const {
-  constexpr std::string_view kLength = ".length";  // suffix of the name of a cache's state
+  constexpr std::string_view kLength = ".length";  // ends the name of a cache's length
   std::string cache = "a KeyValueCache";
   if (input_name.ends_with(kLength)) {
     const auto name = std::string_view(input_name).substr(0, input_name.size() - kLength.size());

@@ -10,15 +10,15 @@
 
 namespace weft {
 
-/// The error for an index that isn't accepted. It has the number of the program input that holds
-/// the index.
+/// The error for an index that isn't accepted. It contains the number of the program input from
+/// which the index comes.
 class IndexFault : public Error {
  public:
   IndexFault(std::string message, std::int64_t index, std::uint32_t input)
       : Error(Errc::invalid_argument, std::move(message)), index_(index), input_(input) {}
 
   std::int64_t index() const { return index_; }
-  /// Returns the number of the input that holds the index; kNoId if the program computed it.
+  /// Returns the number of the input that has the index; kNoId if the program computed the index.
   std::uint32_t input() const { return input_; }
 
  private:
@@ -28,10 +28,10 @@ class IndexFault : public Error {
 
 struct IndexCheck {
   std::int64_t limit;           ///< accepts 0..limit-1
-  std::int64_t ignored;         ///< another accepted value; 0: there is none
-  std::int64_t new_tokens;      ///< if the index is a KeyValueCache's length, else -1
+  std::int64_t ignored;         ///< another value that is accepted; 0: none
+  std::int64_t new_tokens;      ///< number of tokens added to a KeyValueCache, else -1
   std::string loc;              ///< source line of the op
-  std::uint32_t input = kNoId;  ///< number of the input whose elements are the index
+  std::uint32_t input = kNoId;  ///< number of the input that has the indices
   std::string input_name;
 
   /// `source` is the value whose elements are the indices.
@@ -40,7 +40,8 @@ struct IndexCheck {
   bool allows(std::int64_t index) const {
     return (index >= 0 && index < limit) || (index == ignored && ignored != 0);
   }
-  /// Throws IndexFault. The message names the index, or the cache that is full, and the op's line.
+  /// Throws IndexFault. The message has the index, or the name of the cache that is full, and the
+  /// op's source line.
   [[noreturn]] void refuse(std::int64_t index) const;
 
  private:

@@ -13,16 +13,16 @@ namespace weft {
 enum class OpKind : std::uint16_t { WEFT_OPS(WEFT_KIND) };
 #undef WEFT_KIND
 
-/// The number of every OpKind is smaller than this.
+/// All OpKinds have numbers below this limit.
 inline constexpr std::size_t kOpNumberMax = 256;
 
 enum class CompareDirection : std::uint8_t { eq, ne, lt, le, gt, ge };
-/// Returns "eq", "ne" and so on.
+/// Returns a name such as "eq" or "ne".
 std::string_view to_string(CompareDirection direction) noexcept;
 
-/// Returns for example "dot_general".
+/// Returns a name such as "dot_general".
 std::string_view to_string(OpKind kind) noexcept;
-/// Returns whether an op has this number.
+/// Returns whether there is an op with this number.
 bool is_op_kind(std::uint16_t number) noexcept;
 /// Returns the op with this name. Throws invalid_argument for an unknown name.
 OpKind parse_op_kind(std::string_view name);

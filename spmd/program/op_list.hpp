@@ -1,8 +1,8 @@
 #pragma once
-/// Lists the names and numbers of the ops. Names are those of StableHLO if it has the op. Numbers
-/// are written to files and never change. To add an op, add a line here, a row in its family's file
-/// (ops/), a line in the device's table of kernels, a lowering (stablehlo/), and an example in the
-/// tests. The build fails if one of these is missing.
+/// Lists the names and numbers of the ops. An op that StableHLO has too gets its name from there.
+/// Numbers are written to files and never change. To add an op, add a line here, a row in its
+/// family's file (ops/), a line in the device's table of kernels, a lowering (stablehlo/), and an
+/// example in the tests. The build fails if one of these is missing.
 
 // clang-format off
 #define WEFT_OPS(OP)            \

@@ -26,7 +26,8 @@ std::vector<int> permute_sources(const Mesh& mesh, std::span<const AtomList> fro
     };
     int source = position;
     if (!holds_it(position)) {
-      // The group ascends because the atoms do, so the first position found is the lowest.
+      // The group is in ascending order, because the atoms are. So the first position found is the
+      // lowest.
       const std::vector<int> group = mesh.group(position, atoms);
       const auto found = std::find_if(group.begin(), group.end(), holds_it);
       WEFT_CHECK(found != group.end(), position);

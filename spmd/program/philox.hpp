@@ -1,7 +1,7 @@
 #pragma once
 /// Philox4x32-10, the counter-based random generator of J. Salmon, M. Moraes, R. Dror and D. Shaw,
-/// "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A number is a pure function of key and
-/// counter, so it depends neither on the caller nor on the order of calls.
+/// "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A random number is a pure function of
+/// key and counter, so it doesn't depend on the order of calls.
 
 #include <array>
 #include <cstdint>
@@ -34,8 +34,8 @@ constexpr PhiloxBlock generator_block(const PhiloxBlock& state, std::uint64_t nu
                 {state[0], state[1]});
 }
 
-/// Returns the FNV-1a hash of a tensor's name. Different names thus get different random streams,
-/// which are the same on every machine.
+/// Returns the FNV-1a hash of a tensor's name. The hash selects a random stream for each name,
+/// which is the same on every machine.
 constexpr std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {
@@ -52,7 +52,8 @@ constexpr std::uint32_t random_word(std::uint64_t seed, std::uint64_t stream,
   return generator_block({low(seed), high(seed), low(stream), high(stream)}, element)[0];
 }
 
-/// Returns a uniform number in [0, 1). It uses the upper 24 bits because a float holds no more.
+/// Returns a uniform number in [0, 1). It uses only the upper 24 bits of the word, because a float
+/// can't represent more.
 constexpr float uniform(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
 
 }  // namespace weft

@@ -5,8 +5,8 @@
 namespace weft {
 namespace {
 
-/// Appends `list` to `to`. `list` may be a part of `to` (an op made from another one), so its
-/// memory must not move while it is read.
+/// Appends `list` to `to`. `list` may be a part of `to` (if an op is made from another op), so the
+/// memory must not move while `list` is read.
 template <typename T>
 void append(std::vector<T>& to, std::span<const T> list) {
   if (to.capacity() - to.size() < list.size()) {

@@ -1,6 +1,6 @@
 #pragma once
 /// Program: a traced computation as flat arrays. Values and ops are 32-bit indices, in SSA order:
-/// an op's operands come before it. The same structure holds the global program and a chip's
+/// an op's operands come before it. The same structure represents the global program and a chip's
 /// program.
 
 #include <cstdint>
@@ -34,29 +34,29 @@ struct ProgramInput {
   InputKind kind = InputKind::data;
   std::string name;
   Sharding sharding;  ///< requested (global program) or actual (chip's program)
-  LocId loc = 0;      ///< line of the call that made it; not in the fingerprint
+  LocId loc = 0;      ///< line of the call that made the input; not in the fingerprint
 };
 
 struct ProgramOutput {
   ValueId value = kNoId;
   std::string name;
-  Sharding sharding;          ///< as for inputs
-  std::int32_t updates = -1;  ///< index of the input (state) whose next version this is
+  Sharding sharding;          ///< requested or actual, as for inputs
+  std::int32_t updates = -1;  ///< index of the input (state) of which this is the next version
 };
 
 /// The target of a custom_call. Its function is found by the name (custom_function.hpp).
 struct CustomTarget {
   std::string name;
-  std::string rule;  ///< the grammar is in rules/rule_text.hpp
+  std::string rule;  ///< how dims are sharded (rules/rule_text.hpp)
 
   friend bool operator==(const CustomTarget&, const CustomTarget&) = default;
 };
 
 struct Program {
-  // These describe values: type and defining op (kNoId: an input).
+  // The tables of values: the type, and the defining op (kNoId for an input).
   std::vector<TensorType> value_types;
   std::vector<OpId> value_ops;
-  // These describe ops.
+  // The tables of ops.
   std::vector<OpKind> op_kinds;
   std::vector<std::uint32_t> operand_begin{0};  // n+1 entries: indices into operands
   std::vector<ValueId> operands;
@@ -64,7 +64,7 @@ struct Program {
   std::vector<std::uint32_t> attr_begin{0};  // n+1 entries: indices into attrs
   std::vector<std::int64_t> attrs;
   std::vector<LocId> op_locs;  // not in the fingerprint
-  // Attributes of ops refer to these side tables.
+  // Side tables, to which attributes of ops refer by index.
   std::vector<std::byte> const_pool;  // each constant aligned to 8 bytes
   std::vector<Sharding> constraints;
   std::vector<CustomTarget> custom_targets;  // without duplicates
@@ -86,8 +86,8 @@ struct Program {
   std::span<const std::int64_t> op_attrs(OpId op) const {
     return std::span(attrs).subspan(attr_begin[op], attr_begin[op + 1] - attr_begin[op]);
   }
-  /// Returns whether all elements are equal: the op is a constant of one value, or a broadcast
-  /// scalar.
+  /// Returns whether all elements of the result are equal, because the op is a constant of one
+  /// value or broadcasts a scalar.
   bool is_fill(OpId op) const;
   /// Returns the target of a custom_call.
   const CustomTarget& custom_target(OpId op) const {
@@ -103,14 +103,15 @@ struct Program {
                  std::span<const std::int64_t> op_attrs, TensorType result_type, LocId loc = 0);
   void add_output(ValueId value, std::string name, const Sharding& sharding,
                   std::int32_t updates = -1);
-  /// Returns the index of a target; adds the target if it is new.
+  /// Returns the index of the target in custom_targets; adds the target if it is new.
   std::int64_t intern_target(const CustomTarget& target);
   /// Returns the id of a "file:line" text.
   LocId intern_loc(std::string_view text);
-  /// Reserves memory for as many values and ops as `other` has, because a pass makes about as many.
+  /// Reserves memory for as many values and ops as `other` has. A pass calls this, because it makes
+  /// about as many.
   void reserve(const Program& other);
-  /// Takes over the side tables to which ops of `other` refer, so that a pass can copy ops from it,
-  /// and reserves memory for as many values and ops. The program must be empty.
+  /// Copies the side tables of `other`, so that a pass can copy ops of `other`, and reserves memory
+  /// for as many values and ops. The program must be empty.
   void begin_from(const Program& other);
   /// Empties the program but keeps the memory of its tables for the next one.
   void clear();
