@@ -14,8 +14,8 @@ int axis_of(const Call& call, const Operand& x, int dim) {
   return call.dim_of(dim, num_dims);
 }
 
-/// Returns whether x is a scalar and `dim` is valid for it. As in torch, a scalar accepts the same
-/// dims as a tensor with one dim.
+/// Returns whether x is a scalar and `dim` is valid for it. As in torch, the dims that are valid
+/// for a tensor with one dim are also valid for a scalar.
 bool is_scalar_of(const Call& call, const Operand& x, int dim) {
   return call.type(x).shape.size() == 0 && (dim == 0 || dim == -1);
 }
@@ -27,12 +27,12 @@ Tensor turned(const Operand& x, int axis) {
   return axis + 1 == x.tensor().shape().size() ? x.tensor() : transpose(x, axis, -1);
 }
 
-/// The chips of a host together sort a row of at least this many elements. For a shorter row,
-/// all_gather and the comparisons of each chip take as long as sorting it on every chip.
+/// The chips of a host sort a row of at least this many elements together. Sorting a shorter row
+/// together isn't faster than sorting it on every chip, because of the all_gather.
 constexpr std::int64_t kSortedTogetherMin = 1 << 16;
 
-/// If x is a single long row, returns the axes whose chips each sort a part of it: all axes within
-/// a host. Otherwise returns none: each chip sorts its own rows.
+/// If the shape is a single long row, returns the atoms over which chips sort it together: all
+/// atoms within a host. Otherwise returns no atoms, and each chip sorts its own rows.
 AtomList sorting_atoms(Call& call, const Shape& shape) {
   const Mesh* mesh = call.trace().runtime().mesh();
   const std::int64_t size = shape[shape.size() - 1];
@@ -64,7 +64,8 @@ Tensor checked(Call& call, const Tensor& index, std::int64_t size) {
   return call.result(call->check_index(call.value(call.index(index)), size));
 }
 
-/// Returns the elements of x at `index` along `axis`, without a check: `index` was computed here.
+/// Returns the elements of x at `index` along `axis`. Doesn't check `index`, because it was
+/// computed in this file.
 Tensor take(Call& call, const Operand& x, int axis, const Tensor& index) {
   const Tensor rows = turned(x, axis);
   const Tensor places = turned(index, axis);
@@ -154,8 +155,8 @@ Tensor cumprod(Operand x, int dim) {
   if (is_scalar_of(call, x, dim)) return x.tensor();
   const int axis = axis_of(call, x, dim);
   const Tensor is_first = equal(iota(call.type(x).shape, axis, DType::i32, x.loc()), 0.0);
-  // The first factor multiplies the 0 before the first element. It is 1 here, because an infinite x
-  // would turn that 0 into NaN.
+  // The first factor is 1 instead of x. It multiplies the initial 0, which an infinite x would turn
+  // into NaN.
   return linear_recurrence(where(is_first, 1.0, x), where(is_first, x, 0.0), axis);
 }
 
@@ -190,8 +191,8 @@ Tensor multinomial(Operand weights, std::int64_t count, bool replacement) {
   }
   const Tensor chances = stop_gradient(cast(weights, DType::f32));
   if (!replacement) {
-    // The result is the index of the largest log(weight) + Gumbel noise (E. Gumbel, 1954; W. Kool
-    // et al., 2019).
+    // The results are the indices of the largest log(weight) + Gumbel noise (E. Gumbel, 1954; W.
+    // Kool et al., 2019).
     const Tensor noise =
         log(log(Operand(1.0, weights.loc()) - rand(type.shape, weights.loc())) * -1.0) * -1.0;
     return topk(log(chances) + noise, count).indices;
@@ -200,8 +201,8 @@ Tensor multinomial(Operand weights, std::int64_t count, bool replacement) {
   sizes.back() = count;
   const Tensor sums = cumsum(chances, -1);
   const Tensor total = slice(sums, -1, size - 1, size);
-  // A rounded product could reach the total and so choose the last element, whose weight may be 0.
-  // Therefore the place is limited to less than the total.
+  // `place` must be less than the total: a product that is rounded up to the total would choose the
+  // last element, even if its weight is 0.
   const Tensor place = minimum(rand(Shape(sizes), weights.loc()) * total, total * (1 - 0x1p-23));
   const Tensor is_passed = less_equal(unsqueeze(sums, -2), unsqueeze(place, -1));
   const Tensor passed = sum(cast(is_passed, DType::i32), {-1});

@@ -14,10 +14,10 @@
 namespace weft {
 namespace {
 
-/// The score that ring_attention gives a hidden key, whose weight is then 0. Unlike an infinity,
-/// this score can't lead to NaN.
+/// ring_attention gives a hidden key this score, so that its weight is 0. Unlike -infinity, the
+/// score can't lead to NaN.
 constexpr double kUnseen = -1e30;
-/// The score that the other functions give a hidden key.
+/// All other functions give a hidden key this score.
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 void expect_attention(Call& call, const TensorType& query, const TensorType& key,
@@ -43,7 +43,7 @@ void expect_attention(Call& call, const TensorType& query, const TensorType& key
       query.to_string(), key.to_string(), value.to_string());
 }
 
-/// Repeats each head of x[B,G,T,K] so that there are `heads` heads.
+/// Repeats each head of x[B,G,T,K], so that there are `heads` heads.
 Tensor with_heads(const Tensor& x, std::int64_t heads) {
   const Shape shape = x.shape();
   if (shape[1] == heads) return x;
@@ -53,7 +53,7 @@ Tensor with_heads(const Tensor& x, std::int64_t heads) {
   return reshape(repeated, {shape[0], heads, shape[2], shape[3]});
 }
 
-/// Refuses a tensor that would broadcast the scores to another shape.
+/// Refuses a tensor that would broadcast the scores to a larger shape.
 void expect_of_scores(Call& call, const char* what, const Tensor& tensor,
                       const TensorType& scores) {
   const Shape& shape = call.type(tensor).shape;
@@ -94,8 +94,9 @@ Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape
   return logical_and(equal(of_query, of_key), not_equal(of_query, 0));
 }
 
-/// Returns the bias that the op takes, with -inf for each hidden key. It has four dims; a dim that
-/// is broadcast has size 1. Returns an undefined tensor if no key is hidden and no bias is given.
+/// Returns the bias that the op takes, with -inf for each hidden key. The bias has four dims, of
+/// which those that are broadcast have size 1. Returns an undefined tensor if no key is hidden and
+/// no bias is given.
 Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& scores) {
   Tensor bias;
   if (options.bias.defined()) {
@@ -134,12 +135,12 @@ Tensor product(Call& call, const Tensor& a, const Tensor& b, std::int64_t b_dim,
                                         .rhs_contracting = {b_dim},
                                         .skip_zeros = skip_zeros}));
 }
-/// Returns the scores. A score whose cotangent is 0, such as that of a hidden key, has no part in
-/// gradients, so that the key may be infinite or NaN.
+/// Returns the scores. Gradients skip each score whose cotangent is 0, such as that of a hidden
+/// key, so that the key may be infinite or NaN.
 Tensor scores_of(Call& call, const Tensor& q, const Tensor& k) {
   return product(call, q, k, 3, SkipZeros::cotangent);
 }
-/// Returns the weighted sum of values. A value whose weight is 0 has no part in the sum, and may be
+/// Returns the weighted sum of values. The sum skips values whose weight is 0, so that these may be
 /// infinite or NaN.
 Tensor weighted(Call& call, const Tensor& weights, const Tensor& v) {
   return product(call, weights, v, 2, SkipZeros::lhs);
@@ -168,7 +169,8 @@ Tensor composed(Call& call, const Tensor& q, const Tensor& k, const Tensor& v, c
   return weighted(call, dropout(weights, options.dropout), v);
 }
 
-/// The state of a softmax over the keys seen so far, and of the weighted sum of their values.
+/// The state of a softmax over the keys that were processed so far, and of the weighted sum of
+/// their values.
 struct Seen {
   Tensor most;   // [B,H,S,1], the largest score
   Tensor total;  // [B,H,S,1], the sum of exp(score - most)
@@ -195,9 +197,9 @@ class RingQueries {
             .sum = full({shape[0], shape[1], shape[2], value_size}, 0, sums_)};
   }
 
-  /// Returns `before` with the keys and values of chip `source` added. Only these keys and values
-  /// are stored for the backward pass. It treats `most` as a constant, because the result doesn't
-  /// depend on `most`.
+  /// Returns `before` with the keys and values of chip `source` added. Stores only these keys and
+  /// values for the backward pass. Gradients treat `most` as a constant, because the final result
+  /// doesn't depend on it.
   Seen with(const Seen& before, const Tensor& k, const Tensor& v, const Tensor& source) const {
     return checkpoint([&] {
       Call call("ring_attention", loc_);
@@ -216,7 +218,8 @@ class RingQueries {
   }
 
  private:
-  /// Returns true for each pair of a query and a key that isn't at a later position.
+  /// Returns for each pair of a query and a key whether the key is at the query's position or an
+  /// earlier one.
   Tensor sees(std::int64_t num_keys, const Tensor& source) const {
     const Shape places{q_.dim(2), num_keys};
     const Tensor query = iota(places, 0) + chip_ * static_cast<double>(places[0]);
@@ -232,7 +235,8 @@ class RingQueries {
   const DType sums_;
 };
 
-/// Returns the positions of rope()'s x as f64. They broadcast to the halves of x's last dim.
+/// Returns the positions for rope() as f64, in a shape that broadcasts to the halves of x's last
+/// dim.
 Tensor places_of(Call& call, const TensorType& x, std::int64_t half, const Tensor& positions) {
   const int last = x.shape.size() - 1;
   const std::int64_t length = x.shape[last - 1];

@@ -18,7 +18,7 @@ ValueId grouped(Call& call, ValueId x, int dim, std::int64_t groups) {
   return call->reshape(x, Shape(sizes));
 }
 
-/// Returns the dims `first` and `second`, followed by `spatial` consecutive dims from `from` on.
+/// Returns the list of the dims `first`, `second`, and `spatial` consecutive dims from `from` on.
 Dims sides(std::int64_t first, std::int64_t second, std::int64_t from, std::size_t spatial) {
   Dims dims{first, second};
   for (std::size_t i = 0; i < spatial; ++i) dims.push_back(from + static_cast<std::int64_t>(i));
@@ -105,7 +105,7 @@ Tensor conv(const char* name, const Operand& given, const Tensor& weight, const 
   return as_given(x, call.result(with_bias(call, result, bias)));
 }
 
-/// Returns the windows over x with which a convolution computes the transposed convolution.
+/// Returns windows over x with which a normal convolution computes a transposed convolution.
 template <int N>
 std::vector<WindowDim> transposed_windows(const Call& call, const Tensor& x, const Dims& kernel,
                                           const ConvTransposeOptions<N>& options) {

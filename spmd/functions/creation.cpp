@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// The largest number of elements; an index of 32 bits can't count more.
+/// The largest number of elements that arange() can return, because its indices have 32 bits.
 constexpr double kSizeMax = 0x1p31 - 1;
 
 bool is_integer(double number) { return std::floor(number) == number; }
@@ -76,7 +76,7 @@ Tensor linspace(double start, double end, std::int64_t steps, DType dtype,
   }
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   const Tensor index = iota({steps}, 0, DType::f64, loc);
-  // The numbers are computed from both ends, as in torch, so that both ends are exact.
+  // As in torch, each half of the numbers is computed from its end, so that both ends are exact.
   const Operand first(index, loc);
   const Tensor from_end = end - (static_cast<double>(steps - 1) - first) * step;
   const Tensor is_first_half = less(first, static_cast<double>((steps + 1) / 2));

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-/// Refuses `given` unless it has `count` floating tensors, each with the type of its partner.
+/// Refuses `given` unless its tensors are floating and have the types of their partners, one for
+/// one.
 void expect_partners(const Call& call, std::string_view name, std::span<const Tensor> given,
                      std::string_view partner, std::span<const Tensor> partners) {
   if (given.size() != partners.size()) {
@@ -68,8 +69,8 @@ std::vector<Tensor> jvp(std::span<const Tensor> outputs, std::span<const Tensor>
   expect_outputs(call, outputs, wrt);
   if (wrt.empty()) call.refuse("needs at least one tensor in wrt");
   expect_partners(call, "tangents", tangents, "wrt", wrt);
-  // Cotangents are linear in u and apply the transposed derivative. Their gradient with respect to
-  // u, at any u, is therefore the derivative itself.
+  // For cotangents u, vjp gives the transposed derivative times u, which is linear in u. Its
+  // gradient with respect to u, at any u, therefore applies the derivative itself.
   std::vector<Tensor> u;
   for (const Tensor& output : outputs) {
     u.push_back(full(output.shape(), 0, output.type().dtype, loc));

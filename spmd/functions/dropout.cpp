@@ -20,16 +20,16 @@ Tensor kept(Call& call, const Shape& shape, double p) {
   return call.result(call->compare(CompareDirection::ge, words, bound));
 }
 
-/// Decides at random which elements of `shape`, which broadcasts to x, are kept. Where they are
-/// kept, returns x / (1 - p), else 0.
+/// Decides at random which elements to keep: all elements of x that one element of `shape` is
+/// broadcast to together. Returns x / (1 - p) for the elements that are kept, and 0 for the others.
 Tensor dropped(Call& call, const Operand& x, const Shape& shape, double p) {
   if (p == 0) return call.result(call.value(x));
   if (p == 1) return call.result(call->constant(0, call.type(x)));
   return where(kept(call, shape, p), x * (1 / (1 - p)), 0.0);
 }
 
-/// Drops whole channels of [N,C,...], which has `num_dims` dims after C. If `may_lack_batch`, x may
-/// lack N.
+/// Drops complete channels of x[N,C,...], which has `num_dims` dims after C. If `may_lack_batch`, x
+/// may lack N.
 Tensor dropped_channels(const char* name, const Operand& x, double p, int num_dims,
                         bool may_lack_batch) {
   Call call(name, x.loc());
@@ -55,7 +55,7 @@ Tensor dropout(Operand x, double p) {
 }
 
 Tensor dropout1d(Operand x, double p) { return dropped_channels("dropout1d", x, p, 1, true); }
-// dropout2d refuses x without N, because torch reads three dims there as [N,C,L].
+// dropout2d refuses x without N, because torch takes three dims as [N,C,L] there.
 Tensor dropout2d(Operand x, double p) { return dropped_channels("dropout2d", x, p, 2, false); }
 Tensor dropout3d(Operand x, double p) { return dropped_channels("dropout3d", x, p, 3, true); }
 

@@ -18,14 +18,14 @@ Tensor real(Call& call, const Operand& x) {
   return is_floating(call.type(x).dtype) ? x.tensor() : cast(x, DType::f32);
 }
 
-/// Applies a unary op to real(x). `name` is the function's name if it differs from the op's.
+/// Applies a unary op to real(x). `name` is the name of the API's function if it differs from the
+/// op's.
 Tensor real_unary(OpKind kind, const Operand& x, std::string_view name = {}) {
   Call call(name.empty() ? to_string(kind) : name, x.loc());
   return call.result(call->unary(kind, call.value(real(call, x))));
 }
 
-/// Applies a rounding op. Returns x itself if its dtype is an integer, which rounding doesn't
-/// change.
+/// Applies a rounding op. If x has an integer dtype, returns x itself.
 Tensor rounded(std::string_view name, OpKind kind, const Operand& x) {
   Call call(name, x.loc());
   if (!is_floating(call.type(x).dtype)) return x.tensor();
@@ -37,7 +37,7 @@ struct Operands {
   ValueId b;
 };
 
-/// Converts both operands to one type.
+/// Converts both operands to their common dtype and shape.
 Operands operands(Call& call, const Operand& a, const Operand& b) {
   if (!a.is_number() && !b.is_number() && call.type(a) == call.type(b)) {
     const ValueId left = call.value(a);
@@ -79,8 +79,8 @@ Tensor real_binary(OpKind kind, const Operand& a, const Operand& b) {
   return binary(kind, promoted(a), promoted(b));
 }
 
-/// Returns whether the quotient rounded down is one less than the truncated quotient. This is so if
-/// the remainder `rest` isn't 0 and its sign isn't that of b.
+/// Returns whether the quotient rounded down is one less than the truncated quotient: whether the
+/// remainder `rest` isn't 0 and doesn't have the sign of b.
 Tensor is_across(const Tensor& rest, const Operand& b) {
   if (b.is_number()) return b.number() < 0 ? greater(rest, 0.0) : less(rest, 0.0);
   const Tensor differs = not_equal(less(rest, 0.0), less(b, 0.0));
@@ -88,8 +88,8 @@ Tensor is_across(const Tensor& rest, const Operand& b) {
 }
 
 /// Returns a / b rounded down, for floating numbers. `rest` is the remainder of the truncated
-/// quotient. a - rest is a multiple of b except for rounding. A result of 0 has the sign of a / b,
-/// and a / 0 follows IEEE 754.
+/// quotient, so a - rest is a multiple of b except for rounding. A result of 0 has the sign of a /
+/// b, and a / 0 follows IEEE 754.
 Tensor floored_quotient(const Operand& a, const Operand& b, const Tensor& rest) {
   const Tensor ratio = a / b;
   const Tensor whole = round((a - rest) / b);
@@ -171,7 +171,7 @@ Tensor floor_divide(Operand a, Operand b) {
   }
   const Tensor rest = fmod(a, b);
   if (is_floating(dtype)) return stop_gradient(floored_quotient(a, b, rest));
-  // No step leaves the dtype's range, except that the least number / -1 wraps around.
+  // None of these steps overflows, except that the least number / -1 wraps around.
   const Tensor quotient = binary(OpKind::divide, a, b);
   return where(is_across(rest, b), quotient - 1, quotient);
 }
@@ -239,7 +239,7 @@ Tensor clamp(Operand x, std::optional<double> min, std::optional<double> max) {
     call.refuse("min = {}, max = {}: expected numbers; leave out a bound that doesn't apply",
                 min.value_or(0), max.value_or(0));
   }
-  // As in torch, the result at a bound is the bound itself, with gradient 0.
+  // As in torch, an x that equals a bound gives the bound itself, so that its gradient is 0.
   if (!min) return where(greater_equal(x, *max), *max, x);
   const Tensor raised = where(less_equal(x, *min), *min, x);
   return max ? where(greater_equal(raised, *max), *max, raised) : raised;
@@ -266,7 +266,7 @@ Tensor isfinite(Operand x) {
 
 Tensor relu(Operand x) {
   Call call("relu", x.loc());
-  return where(less_equal(x, 0.0), 0.0, x);  // a comparison in this direction keeps a NaN
+  return where(less_equal(x, 0.0), 0.0, x);  // compared in this direction, a NaN stays NaN
 }
 
 Tensor cast(Operand x, DType dtype) {

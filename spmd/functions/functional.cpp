@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Moves `dim` of x to the end, applies `rows`, whose op works along the last dim, and moves it
-/// back.
+/// Applies `rows`, whose op works along the last dim, to dim `dim` of x, by moving the dim to the
+/// end and back.
 template <typename RowOp>
 Tensor along_dim(Call& call, const Operand& x, int dim, RowOp rows) {
   const int num_dims = call.type(x).shape.size();
@@ -27,7 +27,7 @@ Tensor hard_slope(const Tensor& x) {
   return where(less_equal(x, -3.0), 0.0, below);
 }
 
-/// Computes torch's general elu: scale * (e^(x rate) - 1) for x <= 0, and x for larger x and NaN.
+/// Computes torch's general elu: scale * (e^(x rate) - 1) if x <= 0, otherwise (also for NaN) x.
 Tensor exponential_below_zero(const Tensor& x, double scale, double rate) {
   const Tensor is_below = less_equal(x, 0.0);
   const Tensor below = where(is_below, x, 0.0);
@@ -118,7 +118,8 @@ Tensor hardsigmoid(Operand x) {
 
 Tensor hardswish(Operand x) {
   Call call("hardswish", x.loc());
-  // The factor's gradient is 0 beyond -3 and 3, so x's gradient multiplies no infinity by 0.
+  // The product rule gives no NaN for an infinite x, because hard_slope() passes no gradient beyond
+  // -3 and 3.
   return call.rounded_once(x, [](const Tensor& wide) { return wide * hard_slope(wide); });
 }
 
@@ -232,7 +233,7 @@ Tensor embedding(Operand weight, const Tensor& index, std::optional<std::int64_t
                 call.node(weight)->label(), -rows, rows - 1);
   }
   const std::int64_t padding = *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
-  // The index gets trailing dims of size 1, so that its comparison with `padding` broadcasts over
+  // The index gets trailing dims of size 1, so that its comparison with `padding` broadcasts to the
   // rows.
   const Shape& places = call.type(index).shape;
   Dims sizes(places.begin(), places.end());

@@ -38,21 +38,22 @@ AtomList group_atoms(Call& call, const AxisNames& axes) {
   return atoms;
 }
 
-/// Returns the atoms along which all chips of the group have the same value. Returns none for a
-/// value that depends on no input, because a user may sum ones to count the chips.
+/// Returns the atoms along which all chips of the group have the same value. Returns no atoms if
+/// the value depends on no input, because a user may sum ones to count the chips.
 AtomMask alike_along(Call& call, ValueId value, AtomList atoms) {
   const ManualAtoms own = call->manual(value);
   return own.anywhere ? AtomMask{0} : static_cast<AtomMask>(atoms.mask() & ~own.varies);
 }
 
-/// Returns the axes as a call takes them: `"data"`, `{"data", "model"}`.
+/// Returns the axes as the user writes them in a call: `"data"` or `{"data", "model"}`.
 std::string axes_argument(Call& call, AtomMask atoms) {
   const std::string text = axes_text(call->mesh(), atoms);
   return text.find(',') != std::string::npos ? fmt::format("{{{}}}", text) : text;
 }
 
-/// Refuses to sum a value that is equal on all chips. A gradient with respect to a value that chips
-/// share is equal on them, because it already is a sum over these chips.
+/// Refuses to sum a value that is equal on all chips of the group. An example is the gradient with
+/// respect to a value that the chips share, because this gradient already is a sum over these
+/// chips.
 void expect_parts_of_sum(Call& call, const Tensor& x, AtomList atoms) {
   const ValueId value = call.value(x);
   const AtomMask alike = alike_along(call, value, atoms);
@@ -114,7 +115,7 @@ Tensor pmean(const Tensor& x, const AxisNames& axes, std::source_location loc) {
         "axis_size({}), or take the gradient of pmean(loss, {})",
         call.type(x).to_string(), shared, file_line(made->loc), shared, shared);
   }
-  // The mean of equal values is the value itself, so only the other axes are reduced.
+  // The mean over axes along which x is equal is x itself, so only the other axes are reduced.
   AtomList different;
   for (int i = 0; i < atoms.size(); ++i) {
     if (((alike >> atoms[i]) & 1U) == 0) different.push_back(atoms[i]);
@@ -166,8 +167,8 @@ Tensor all_to_all(const Tensor& x, const AxisNames& axes, int split_dim, int con
   if (split != concat) {
     return call.result(call->all_to_all(call->mesh(), value, atoms, split, concat));
   }
-  // If the split and the concatenation are along one dim, that dim is temporarily divided in two:
-  // the number of the part, and the position in the part.
+  // The split and the concatenation are along the same dim, so this dim is temporarily divided in
+  // two: the number of a part, and the position in the part.
   Dims apart(shape.begin(), shape.end());
   apart[static_cast<std::size_t>(split)] /= chips;
   apart.insert(apart.begin() + split, chips);

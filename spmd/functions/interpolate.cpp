@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// Says how one dim is resized.
+/// Describes how one dim is resized.
 struct Resize {
   int dim;
   std::int64_t from;
@@ -45,8 +45,8 @@ Tensor repeated(const Tensor& x, int dim, std::int64_t count) {
   return reshape(copies, Shape(sizes));
 }
 
-/// Resizes by taking the nearest element. `Real` is the type in which torch computes places for x's
-/// dtype.
+/// Resizes by taking the nearest element. `Real` is the type in which torch computes the positions
+/// of elements for x's dtype.
 template <typename Real>
 Tensor nearest(Call& call, const Tensor& x, const Resize& how) {
   if (how.to % how.from == 0 && how.scale * double(how.to / how.from) == 1) {

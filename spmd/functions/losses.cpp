@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// Refuses operands that need broadcasting: a loss compares element by element.
+/// Refuses operands that need broadcasting, because a loss compares them element by element.
 void expect_like(Call& call, const Operand& input, const Tensor& target) {
   if (call.type(input) == call.type(target)) return;
   call.refuse("{} and the target {} differ; both must have one type", call.type(input).to_string(),
@@ -17,8 +17,8 @@ void expect_like(Call& call, const Operand& input, const Tensor& target) {
 }
 
 /// Computes the loss in f32 if autocast is on, or if the input and the target are bf16 or f16.
-/// Without autocast the result is then rounded once to the operands' dtype. Returns nothing if the
-/// loss is to be computed in the dtype of the operands.
+/// Without autocast, rounds the result to the operands' dtype. Returns nothing if the loss is to be
+/// computed in the dtype of the operands.
 template <typename Loss, typename Options>
 std::optional<Tensor> through_f32(Call& call, Loss loss, const Operand& input, const Tensor& target,
                                   const Options& options) {
@@ -29,7 +29,7 @@ std::optional<Tensor> through_f32(Call& call, Loss loss, const Operand& input, c
       input, [&](const Tensor& wide) { return loss(wide, call.widened(target), options); });
 }
 
-/// Returns the weights in a shape that broadcasts to `losses`. The weights have the first dims of
+/// Returns the weights, which have the first dims of `losses`, in a shape that broadcasts to
 /// `losses`.
 Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
   const TensorType& type = call.type(losses);
@@ -49,7 +49,7 @@ Tensor row_weights(Call& call, const Tensor& losses, const Tensor& weight) {
   return reshape(cast(weight, type.dtype), Shape(std::span<const std::int64_t>(sizes)));
 }
 
-/// Reduces the losses of the elements as the options say.
+/// Applies the options' sample weights and reduction to the losses of the elements.
 template <typename Options>
 Tensor reduced(Call& call, const Tensor& losses, const Options& options) {
   const Tensor& weight = options.sample_weight;
@@ -62,13 +62,13 @@ Tensor reduced(Call& call, const Tensor& losses, const Options& options) {
     const Shape& shape = losses.shape();
     return sum(weighted) * (1 / static_cast<double>(shape.size() == 0 ? 1 : shape[0]));
   }
-  if (losses.num_elements() == 0) return mean(losses);  // mean() refuses it
+  if (losses.num_elements() == 0) return mean(losses);  // mean() throws for this
   const auto per_row = static_cast<double>(losses.num_elements() / weight.num_elements());
   return sum(weighted) / (sum(factor) * per_row);
 }
 
-/// Reduces the losses of rows, some of which are ignored or count less than others. `share` is the
-/// weight of each row in the mean.
+/// Reduces the losses of rows that count differently in the mean: `share` is the weight of each
+/// row, 0 if it is ignored.
 template <typename Options>
 Tensor reduced(Call& call, const Tensor& losses, const Tensor& share, const Options& options) {
   const Tensor& weight = options.sample_weight;
@@ -94,7 +94,7 @@ void expect_class_weight(Call& call, const TensorType& input, const Tensor& weig
               call.node(weight)->label(), expected.to_string(), input.to_string());
 }
 
-/// Labels that have been checked, and whether some of them may equal `ignored`.
+/// Checked labels; `ignores` says whether some of them may equal `ignored`.
 struct Labels {
   ValueId checked;
   bool ignores;
@@ -108,8 +108,8 @@ Labels checked_labels(Call& call, const Tensor& labels, std::int64_t classes,
   return {call->check_index(given, classes, ignores ? ignored : 0), ignores, ignored};
 }
 
-/// Reduces the rows' losses. Multiplies them by the weights of their classes, then adds `spread` if
-/// it is defined, then sets the losses of rows with ignored labels to 0.
+/// Reduces the rows' losses. Before that, multiplies them by the weights of their classes, adds
+/// `spread` if it is defined, and sets the losses of rows with ignored labels to 0.
 template <typename Options>
 Tensor reduced_rows(Call& call, Tensor losses, const Tensor& spread, const Labels& labels,
                     const Options& options) {
@@ -170,7 +170,7 @@ Tensor smooth_l1_loss(Operand input, const Tensor& target, const SmoothL1Options
   const Tensor distance = abs(input - target);
   if (beta == 0) return reduced(call, distance, options);
   const Tensor is_far = greater_equal(distance, beta);
-  const Tensor near = where(is_far, 0.0, distance);  // the square of an infinity has no gradient
+  const Tensor near = where(is_far, 0.0, distance);  // keeps gradients of far elements finite
   return reduced(call, where(is_far, distance - 0.5 * beta, near * near * (0.5 / beta)), options);
 }
 
@@ -181,7 +181,7 @@ Tensor huber_loss(Operand input, const Tensor& target, const HuberOptions& optio
   if (!(delta > 0)) call.refuse("delta = {}: expected more than 0", delta);
   const Tensor distance = abs(input - target);
   const Tensor is_far = greater(distance, delta);
-  const Tensor near = where(is_far, 0.0, distance);  // the square of an infinity has no gradient
+  const Tensor near = where(is_far, 0.0, distance);  // keeps gradients of far elements finite
   return reduced(call, where(is_far, (distance - 0.5 * delta) * delta, near * near * 0.5), options);
 }
 
@@ -190,7 +190,7 @@ Tensor binary_cross_entropy(Operand input, const Tensor& target, const LossOptio
   if (const auto loss = through_f32(call, binary_cross_entropy, input, target, options))
     return *loss;
   const auto bounded_log = [](const Tensor& x) {
-    const double least = std::exp(-100.0);  // below f32's normal numbers
+    const double least = std::exp(-100.0);  // smaller than f32's normal numbers
     const Tensor is_small = less_equal(x, least);
     return where(is_small, -100.0, log(where(is_small, 1.0, x)));
   };

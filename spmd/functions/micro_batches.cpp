@@ -18,7 +18,7 @@ Tensor part_of(const Tensor& x, std::int64_t k, std::int64_t count,
   return reshape(slice(reshape(Operand(x, loc), Shape(cut)), 1, k, k + 1), part);
 }
 
-/// The total of the parts so far. If the loss is a quotient of a sum and a count, the total adds up
+/// The total of the losses of the parts so far. If the loss is a sum divided by a count, adds up
 /// sums and counts separately, because the quotient of a single part may be 0 / 0.
 class Total {
  public:
@@ -41,7 +41,7 @@ class Total {
     if (mean.sum != kNoId) {
       own = reshape(call.result(mean.sum), Shape{});
       const DType dtype = own.type().dtype;
-      // 16 bits count exactly only to 256 (bf16) or 2048 (f16)
+      // bf16 counts exactly only to 256, and f16 only to 2048.
       const DType exact = is_half(dtype) ? DType::f32 : dtype;
       sum_into(count_, reshape(cast(call.result(mean.count), exact), Shape{}));
     }
@@ -110,7 +110,7 @@ class Total {
   }
 
   Tensor loss_;
-  Tensor count_;  // undefined if the parts count equally
+  Tensor count_;  // undefined if all parts count equally
   std::vector<Tensor> grads_;
   LossMean first_;            // mean of the first part's loss
   DType dtype_ = DType::f32;  // dtype of the losses

@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Normalizes x over as many of its last dims as the norm's weight has. Refuses a weight of other
-/// sizes.
+/// Normalizes x over its last dims, as many as `weight` has. Refuses a weight whose sizes differ
+/// from those of these dims.
 Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
                   const Normalization& normalization) {
   const TensorType type = call.type(x);
@@ -30,7 +30,7 @@ Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
   return call.result(call->reshape(call->normalize(flat, normalization), type.shape));
 }
 
-/// Returns the type of x; refuses any x but [N,C] and [N,C,...].
+/// Returns the type of x. Refuses any x other than [N,C] and [N,C,...].
 const TensorType& batch_type(Call& call, const Operand& x) {
   const TensorType& type = call.type(x);
   if (type.shape.size() < 2) {

@@ -72,7 +72,8 @@ Tensor avg_pool(const char* name, const Operand& given, const AvgPoolOptions<N>&
   }));
 }
 
-/// Returns a matrix [parts, size]. Row i has 1 / length at the elements of part i, and 0 elsewhere.
+/// Returns a matrix [parts, size]. Row i has 1 / (length of part i) at the elements of part i, and
+/// 0 elsewhere.
 Tensor part_means(Call& call, std::int64_t parts, std::int64_t size, DType dtype) {
   std::vector<double> elements(static_cast<std::size_t>(parts * size), 0);
   for (std::int64_t i = 0; i < parts; ++i) {

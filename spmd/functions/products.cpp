@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// The letters of a tensor's dims. The letters of dims that "..." stands for begin at kEllipsis.
+/// One letter for each dim of a tensor. Letters from kEllipsis on stand for dims of "...".
 using Letters = std::string;
 constexpr char kEllipsis = '\x01';
 
@@ -34,7 +34,8 @@ Tensor arranged(const Term& term, const Letters& letters) {
   return permute(term.tensor, perm);
 }
 
-/// Drops the dims of size 1 that have a larger size in the other term, because they are broadcast.
+/// Drops dims that are broadcast, because they have size 1 in this term and a larger size in the
+/// other term.
 Term without_ones(const Term& term, const Term& other) {
   Term result = term;
   for (const char letter : term.letters) {
@@ -60,8 +61,8 @@ Term summed(const Term& term, const Letters& kept) {
   return dims.empty() ? term : Term{sum(term.tensor, dims), letters};
 }
 
-/// Returns the product of two terms, summed over the letters that aren't in `kept`. The result has
-/// the batch letters first, then those of `a`, then those of `b`.
+/// Returns the product of two terms, summed over the letters that aren't in `kept`. The result
+/// first has the batch letters, then the other letters of `a`, then those of `b`.
 Term product(Call& call, Term a, Term b, const Letters& kept) {
   std::tie(a, b) = std::pair(without_ones(a, b), without_ones(b, a));
   a = summed(a, kept + b.letters);
@@ -95,7 +96,7 @@ struct Matrix {
   bool is_vector = false;
 };
 
-/// Gives x letters for its dims. `rows` and `columns` are those of the last two dims.
+/// Gives each dim of x a letter. `rows` and `columns` are the letters of the last two dims.
 Matrix matrix(Call& call, const Operand& x, char rows, char columns, bool is_left) {
   const Shape& shape = call.type(x).shape;
   if (shape.size() == 0)
@@ -135,7 +136,8 @@ struct Equation {
   Letters result;
 };
 
-/// Returns the letters of one term of the equation, with the letters of its dims in place of "...".
+/// Returns the letters of one term of the equation, in which a letter for each of `ellipsis_dims`
+/// dims replaces "...".
 Letters letters_of(const Call& call, std::string_view text, int ellipsis_dims) {
   Letters letters;
   bool has_ellipsis = false;
@@ -167,7 +169,8 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   }
 }
 
-/// Returns the number of dims that "..." stands for in an operand; -1 if it has no "...".
+/// Returns the number of dims for which "..." stands in an operand's text; -1 if the text has no
+/// "...".
 int ellipsis_dims(std::string_view text, int num_dims) {
   if (text.find("...") == text.npos) return -1;
   const auto letters = std::ranges::count_if(text, [](char c) { return c != '.' && c != ' '; });

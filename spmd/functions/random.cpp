@@ -9,7 +9,7 @@ namespace weft {
 
 Tensor rand(const Shape& shape, std::source_location loc) {
   Call call("rand", loc);
-  // Only the upper 24 bits are used, because the mantissa of a float has no more.
+  // Only the upper 24 bits are used, because the mantissa of a float has 24 bits.
   const ValueId words = call.trace().random_bits(shape, loc);
   const ValueId upper =
       call->binary(OpKind::divide, words, call->constant(256, {DType::u32, shape}));
@@ -19,7 +19,8 @@ Tensor rand(const Shape& shape, std::source_location loc) {
 
 Tensor randn(const Shape& shape, std::source_location loc) {
   Call call("randn", loc);
-  // This is the method of Box and Muller (1958). 1 - rand is in (0, 1], so its logarithm is finite.
+  // This is the method of Box and Muller (1958). The logarithm is finite, because 1 - rand is in
+  // (0, 1].
   const Tensor radius = sqrt(log(Operand(1.0, loc) - rand(shape, loc)) * -2.0);
   return radius * cos(rand(shape, loc) * (2 * std::numbers::pi));
 }

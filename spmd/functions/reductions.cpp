@@ -20,9 +20,9 @@ Tensor reduce(std::string_view name, ReduceKind kind, const Operand& x,
   return call.result(call->reshape(value, shape));
 }
 
-/// Applies the function in f32 where bf16 or f16 would lose precision: under autocast, and for
-/// operands of these dtypes. In the second case the result is rounded to the operand's dtype.
-/// Returns nothing if neither applies.
+/// Applies the function in f32 if bf16 or f16 would lose precision: under autocast, and if x has
+/// one of these dtypes. Without autocast, rounds the result to x's dtype. Returns nothing if
+/// neither applies.
 template <typename F>
 std::optional<Tensor> through_f32(Call& call, const Operand& x, F function) {
   if (call.widens(x)) return function(Operand(call.widened(x), x.loc()));
@@ -30,7 +30,7 @@ std::optional<Tensor> through_f32(Call& call, const Operand& x, F function) {
   return call.rounded_once(x, [&](const Tensor& wide) { return function(Operand(wide, x.loc())); });
 }
 
-/// Returns total^power. Where total is 0, the gradient is 0 instead of infinite.
+/// Returns total^power, with gradient 0 instead of infinity where total is 0.
 Tensor root(const Tensor& total, double power) {
   const Tensor is_zero = equal(total, 0.0);
   const Tensor positive = where(is_zero, 1.0, total);
@@ -45,7 +45,7 @@ Tensor powers_of(const Operand& x, double p) {
   return where(is_zero, at_zero, pow(abs(where(is_zero, 1.0, x)), p));
 }
 
-/// Returns 1 where x isn't 0, else 0. The dtype is i32, in which a reduction of an empty dim is
+/// Returns 1 where x isn't 0, else 0. The dtype is i32, for which the reduction of an empty dim is
 /// defined.
 Tensor ones_where_true(const Operand& x) { return cast(not_equal(x, 0.0), DType::i32); }
 
@@ -59,7 +59,7 @@ Tensor first_place(Call& call, const Tensor& x, const Tensor& best, int dim, boo
 }
 
 /// Returns the product along one dim, which gets size 1. Multiplies the two halves of the dim until
-/// one element remains. The gradient of an element is then computed without a division.
+/// one element remains, so that gradients need no division.
 Tensor multiplied(const Tensor& x, int dim) {
   Tensor result = x;
   for (std::int64_t size = x.shape()[dim]; size > 1; size = (size + 1) / 2) {
@@ -189,7 +189,7 @@ Tensor logsumexp(Operand x, std::vector<int> dims, bool keepdim) {
   const auto of_f32 = [&](Operand wide) { return logsumexp(wide, dims, keepdim); };
   if (const auto result = through_f32(call, x, of_f32)) return *result;
   const Tensor largest = stop_gradient(amax(x, dims, true));
-  const Tensor shift = where(isfinite(largest), largest, 0.0);  // infinity - infinity is NaN
+  const Tensor shift = where(isfinite(largest), largest, 0.0);  // avoids infinity - infinity, NaN
   const Tensor total = log(sum(exp(x - shift), std::move(dims), keepdim));
   return total + reshape(shift, total.shape());
 }

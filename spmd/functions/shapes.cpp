@@ -25,7 +25,8 @@ Tensor triangle(const char* name, const Operand& x, std::int64_t diagonal,
   const int num_dims = shape.size();
   if (num_dims < 2) call.refuse("{} has no rows and columns", call.node(x)->label());
   const Shape matrix({shape[num_dims - 2], shape[num_dims - 1]});
-  // The shift ends at the matrix's edge, because i32 could overflow beyond it.
+  // A shift beyond the matrix's edge has no further effect, but could overflow i32, so it is
+  // limited.
   const std::int64_t shift = std::clamp(diagonal, -matrix[0], matrix[1]);
   const Tensor rows = iota(matrix, 0) + static_cast<double>(shift);
   return where(keeps(iota(matrix, 1), rows), x, 0.0);

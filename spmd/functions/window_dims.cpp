@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Adds padding for a window that begins within the `size` elements and their padding, but ends
-/// beyond them.
+/// Adds padding for a last window that begins within the `size` elements and their padding, but
+/// ends beyond them.
 void round_up(WindowDim& dim, std::int64_t size) {
   const std::int64_t span = size + dim.low + dim.high - dilated(dim.size, dim.dilation);
   const std::int64_t rest = (span % dim.stride + dim.stride) % dim.stride;
@@ -80,8 +80,8 @@ std::vector<WindowDim> same_windows(const Call& call, const Tensor& x,
         fmt::join(stride, ", "), fmt::join(padding, ", "));
   }
   expect_from(call, "dilation", dilation, 1);
-  // Padding by the window's span minus 1 leaves as many windows as elements. It is divided between
-  // both sides below.
+  // If the padding is the window's span minus 1, there are as many windows as elements. Below, it
+  // is divided between both sides.
   WindowOptions all = options;
   for (std::size_t i = 0; i < size.size(); ++i) all.padding[i] = dilation[i] * (size[i] - 1);
   std::vector<WindowDim> dims = windows(call, x, all);

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// torch's options, with one number for each spatial dim.
+/// The window options of torch, with one number for each spatial dim.
 struct WindowOptions {
   std::vector<std::int64_t> kernel_size;
   std::vector<std::int64_t> stride;
@@ -27,13 +27,13 @@ Dims list_of(const Spatial<N>& numbers) {
   return {numbers.sizes().begin(), numbers.sizes().end()};
 }
 
-/// x in the shape [N,C,spatial..]. If x lacks N, `batch` has one image.
+/// The images of x, as `batch` of shape [N,C,spatial..]. If x lacks N, the batch has one image.
 struct Images {
   Tensor batch;
-  bool is_one;  ///< the result has to lack N, as x did
+  bool is_one;  ///< x lacks N, so the result must lack it too
 };
 Images images(Call& call, const Operand& x, int spatial_dims);
-/// Returns the result with N if x had it, else without.
+/// Removes the dim N from the result if x lacked it.
 inline Tensor as_given(const Images& x, const Tensor& result) {
   return x.is_one ? squeeze(result, 0) : result;
 }
@@ -44,10 +44,11 @@ void expect_from(const Call& call, std::string_view name, std::span<const std::i
 /// Returns windows over the spatial dims of x[N,C,spatial..]. Refuses a dim into which no window
 /// fits.
 std::vector<WindowDim> windows(const Call& call, const Tensor& x, const WindowOptions& options);
-/// Returns windows with as much padding as gives the result the spatial sizes of x.
+/// Returns windows with padding such that the result has the spatial sizes of x.
 std::vector<WindowDim> same_windows(const Call& call, const Tensor& x,
                                     const WindowOptions& options);
-/// Returns windows for a pool over x. Unlike those of windows(), they also cover the dims N and C.
+/// Returns windows for a pool over x. Unlike the result of windows(), they also have entries for
+/// the dims N and C.
 std::vector<WindowDim> pool_windows(const Call& call, const Tensor& x,
                                     const WindowOptions& options);
 
