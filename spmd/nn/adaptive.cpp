@@ -140,7 +140,7 @@ std::vector<Tensor> Adafactor::begin(std::size_t group_index) {
 }
 
 void Adafactor::update(std::size_t group_index, Slot& slot, const Tensor& grad, Shared shared) {
-  const Tensor& share = shared[0];  // share of the new squares in the averages
+  const Tensor& share = shared[0];  // weight of the new squares in the averages
   const Tensor& rate = shared[1];
   const Tensor& decay = shared[2];
   const Options& options = options_[group_index];

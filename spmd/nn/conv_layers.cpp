@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// Throws invalid_argument for sizes below 1, and if the groups don't divide the channels.
+/// Throws invalid_argument if a size is below 1, or the groups don't divide the channels.
 template <typename Options>
 void expect_channels(const char* layer, int num_dims, const std::string& path,
                      const Options& options) {

@@ -8,8 +8,8 @@ namespace weft {
 namespace {
 
 /// Returns the node of the first gradient whose loss is known; null if there is none. Refuses
-/// gradients of different losses if one of the losses is a quotient, because then the losses may
-/// have different weights.
+/// gradients of different losses if one of the losses divides by a count, because the losses may
+/// then have different weights.
 const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
   const TensorNode* first = nullptr;
   for (const Tensor& grad : grads) {
@@ -27,9 +27,9 @@ const TensorNode* find_loss(Call& call, std::span<const Tensor> grads) {
   return first;
 }
 
-/// Returns the weight of this loss's gradients when they are added to gradients of the same loss
-/// for other data: the number or share of elements that count. An undefined tensor stands for 1.
-/// Refuses a loss whose weight can't be determined.
+/// Returns the weight that the gradient gets when gradients of the same loss for other data are
+/// added to it: the number or share of elements that count in the loss. An undefined tensor stands
+/// for 1. Refuses a loss whose weight can't be determined.
 Tensor weight_of(Call& call, const TensorNode& grad) {
   const LossMean& mean = *grad.gradient->mean;
   if (mean.sum == kNoId) {
@@ -59,7 +59,7 @@ Tensor clip_by_global_norm(std::span<Tensor> grads, double max_norm, std::source
   Tensor squares;
   for (const Tensor& g : grads) {
     if (!g.defined()) continue;
-    const bool is_narrow = is_half(call.type(g).dtype);  // f16 can't hold the square of 300
+    const bool is_narrow = is_half(call.type(g).dtype);  // f16 can't represent 300 * 300
     const Tensor wide = is_narrow ? cast(g, DType::f32) : g;
     squares = squares.defined() ? squares + sum(wide * wide) : sum(wide * wide);
   }
@@ -97,8 +97,9 @@ GradientAccumulation::GradientAccumulation(const std::vector<Parameter>& paramet
   losses_.uses.resize(parameters.size());
 }
 
-/// Returns the record of the losses added so far. The host keeps it, because programs depend on it.
-/// The host reads it from the state only if a file or an interrupted training loop gave the state.
+/// Returns the record of the losses added so far. The host has it in losses_, because programs
+/// depend on it. It is read from the state record_ only if the state's value comes from a file or
+/// from an interrupted training loop.
 GradientAccumulation::Losses GradientAccumulation::losses_so_far(Call& call) const {
   const TensorNode& node = *record_.node();
   if (!node.may_be_kept() || call.trace().is_pending(node)) return losses_;
@@ -135,14 +136,15 @@ void GradientAccumulation::add(std::span<const Tensor> grads, const Tensor& weig
 void GradientAccumulation::add_all(Call& call, std::span<const Tensor> in_order,
                                    const Tensor& weight, double elements) {
   losses_ = losses_so_far(call);
-  // The numbers are constants that don't change between calls, so that each add() of the same
-  // losses records the same program.
+  // The state is updated as record * kept + added, whose constants are equal in each call, so that
+  // each add() of the same losses records the same program.
   std::vector<double> kept(2 + in_order.size(), 1);
   std::vector<double> added(2 + in_order.size(), 0);
   added[0] = 1;
   kept[1] = 0;
   added[1] = elements;
-  // The gradients of a mean over no elements are NaN. Their weight is 0, and they count as 0.
+  // The gradients of a mean over no elements are NaN and have the weight 0. They are replaced by
+  // zeros.
   const Tensor is_nothing = weight.defined() ? equal(weight, 0.0) : Tensor();
   for (std::size_t i = 0; i < in_order.size(); ++i) {
     const Tensor& grad = in_order[i];

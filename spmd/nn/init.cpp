@@ -23,7 +23,8 @@ template <typename Write>
 void for_each_run(const TensorType& type, const TensorSource::Target& target, Write write) {
   const auto& [box, room] = target.placed;
   if (box.dims.num_elements() == 0) return;
-  // Dims that the box covers wholly and without padding form one run with the dim before them.
+  // The last dims that the box covers completely and without padding form one run, with the dim
+  // before them.
   int outer = static_cast<int>(box.dims.size());
   std::int64_t count = 1;
   while (outer > 0) {
@@ -52,7 +53,7 @@ class FirstValues : public TensorSource {
  public:
   explicit FirstValues(const TensorType& type) : type_(type) {}
 
-  /// Makes each box once; chips that hold the same elements get a copy.
+  /// Computes each box once, and copies it for further chips that need the same elements.
   void read(std::span<const Target> targets) const final {
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const PlacedBox& placed = targets[i].placed;
@@ -153,7 +154,7 @@ MakeElements uniform_elements(std::string_view name, double bound) {
 MakeElements normal_elements(std::string_view name, double mean, double standard_deviation) {
   return [=, seed = initial_seed(), stream = stream_of(name)](std::uint64_t first,
                                                               std::span<float> out) {
-    // The two random numbers for an element use different counters.
+    // The two random numbers for an element use different Philox counters.
     const auto draw = [&](std::uint64_t counter) -> double {
       return uniform(random_word(seed, stream, counter));
     };

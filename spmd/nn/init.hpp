@@ -1,8 +1,8 @@
 #pragma once
-/// Makes initial values of state (like torch.nn.init). They are functions of the seed (random.hpp),
-/// the tensor's name and the element's number, and so are the same on every worker and mesh.
-/// Elements are made when a chip or a read needs them. Values that an interrupted training loop or
-/// a checkpoint replaces cost nothing.
+/// Makes initial values of state (like torch.nn.init). An initial value is a function of the seed
+/// (random.hpp), the tensor's name and the element's number, so it is the same on every worker and
+/// mesh. Elements are computed only when a chip or a read needs them, so values that a checkpoint
+/// or an interrupted training loop replaces cost nothing.
 
 #include <cstdint>
 #include <functional>
@@ -16,13 +16,14 @@
 
 namespace weft {
 
-/// Writes the elements whose numbers begin with `first`, in row-major order.
+/// A function that writes the elements of `out`, whose row-major numbers in the tensor begin with
+/// `first`.
 using MakeElements = std::function<void(std::uint64_t first, std::span<float> out)>;
 
 /// Returns a source whose elements all equal `value`.
 SourcePtr constant_values(const TensorType& type, double value);
-/// Returns values that `make` writes. `about` is a text that differs from that of any other values
-/// that the tensor could have.
+/// Returns a source whose elements `make` writes. `about` describes the values: other values for
+/// the same tensor must have another text.
 SourcePtr made_values(const TensorType& type, const std::string& about, MakeElements make);
 /// Returns a function that makes uniform values in [-bound, bound).
 MakeElements uniform_elements(std::string_view name, double bound);

@@ -33,7 +33,8 @@ void expect_deviation(const char* function, double value, const std::source_loca
        value, file_line(loc));
 }
 
-/// Throws invalid_argument if it is too late to set the parameter's first value.
+/// Throws invalid_argument if the parameter was already used, so that its first value can't be set
+/// anymore.
 void expect_unused(const Parameter& parameter, const std::source_location& loc) {
   const TensorNode& node = *node_of(parameter, loc);
   if (node.is_off_chips() && node.trace == 0) return;
@@ -63,10 +64,10 @@ void set_normal(const Parameter& parameter, double mean, double deviation,
 /// Returns the share of the standard normal distribution below x.
 double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
-/// Returns the x in [low, high] below which the share of the distribution is `share`. It uses
-/// Newton's method, and halves the interval where that leaves the bounds.
+/// Returns the x in [low, high] for which normal_share(x) is `share`. Uses Newton's method, and
+/// halves the interval if a step of the method leaves it.
 double normal_quantile(double share, double low, double high) {
-  low = std::max(low, -40.0);  // below this, erfc is 0
+  low = std::max(low, -40.0);  // normal_share(-40) is 0
   high = std::min(high, 40.0);
   double x = std::clamp(0.0, low, high);
   for (int i = 0; i < 100 && high - low > 1e-9; ++i) {
@@ -82,8 +83,8 @@ double normal_quantile(double share, double low, double high) {
   return x;
 }
 
-/// Makes the `count` rows of `size` elements orthonormal. It orthogonalizes each row against the
-/// rows before it (E. Schmidt, 1907), twice, so that only rounding errors remain (L. Giraud et al.,
+/// Makes the `count` rows of `size` elements orthonormal. Orthogonalizes each row against the rows
+/// before it (E. Schmidt, 1907), twice, so that only rounding errors remain (L. Giraud et al.,
 /// 2005).
 void make_orthonormal(std::vector<double>& rows, std::size_t count, std::size_t size) {
   const auto dot = [&](std::size_t a, std::size_t b) {
@@ -159,8 +160,8 @@ void trunc_normal(const Parameter& parameter, const TruncatedNormalOptions& opti
          "and low below high (at {})",
          deviation, low, high, file_line(loc));
   }
-  // Shares of the distribution are computed below the mean, where they are small and therefore
-  // precise. Above the mean they are near 1.
+  // An interval above the mean is mirrored, because shares of the distribution are precise below
+  // the mean, where they are small, but near 1 above it.
   const double sign = low > mean ? -1 : 1;
   double from = (low - mean) / deviation;
   double to = (high - mean) / deviation;
@@ -207,7 +208,7 @@ double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
 
 namespace {
 
-/// Returns the standard deviation that preserves variances from layer to layer.
+/// Returns the standard deviation of weights that keeps the variance equal from layer to layer.
 double kaiming_deviation(const char* function, const Parameter& parameter,
                          const KaimingOptions& options, const std::source_location& loc) {
   const Fans fans = fans_of(function, parameter, loc);

@@ -111,7 +111,7 @@ Muon::Muon(const std::vector<ParameterGroup<Options>>& groups, std::source_locat
 namespace {
 
 /// Returns approximately U V' of the matrix's singular value decomposition U S V'. The iteration
-/// brings each singular value near 1.
+/// moves each singular value close to 1.
 Tensor orthogonalized(const Tensor& matrix, const Muon::Options& options) {
   const bool is_tall = matrix.shape()[0] > matrix.shape()[1];
   const auto [a, b, c] = options.ns_coefficients;

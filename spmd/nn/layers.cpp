@@ -44,7 +44,7 @@ Embedding::Embedding(Module& parent, std::string name, const Options& options)
     fail(Errc::invalid_argument, "Embedding '{}': padding_idx = {}: expected a row, from {} to {}",
          path(), *padding_idx, -rows, rows - 1);
   }
-  // The row of padding_idx consists of zeros. `zeros` is the number of its first element.
+  // The row of padding_idx consists of zeros. `zeros` is the number of the row's first element.
   const std::int64_t row = padding_idx.value_or(rows);
   const auto zeros = static_cast<std::uint64_t>((row < 0 ? row + rows : row) * size);
   const auto end = zeros + static_cast<std::uint64_t>(size);

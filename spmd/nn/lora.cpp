@@ -58,7 +58,7 @@ LoRA::LoRA(Module& module, const Options& options, std::source_location loc) : o
 }
 
 LoRA::~LoRA() {
-  if (!is_merged_) detach();  // if merged, the layers may have another LoRA's adapters
+  if (!is_merged_) detach();  // otherwise, layers may have another LoRA's adapters
 }
 
 void LoRA::attach() {

@@ -111,7 +111,7 @@ void Module::tie(Parameter& own, const Parameter& other) {
   }
   if (own.node() == other.node()) return;
   TensorNode& kept = *other.node();
-  // A checkpoint or a file may have the value under either name.
+  // A checkpoint or a file may have the value under the name of either tensor.
   if (!kept.kept.has_value()) kept.kept = own.node()->kept;
   kept.aliases.push_back(own.name());
   const auto& more = own.node()->aliases;

@@ -13,7 +13,7 @@ namespace {
 
 using AttentionLayer = MultiHeadAttention;
 
-/// Replaces options that are 0 by the values that 0 stands for.
+/// Returns the options with each 0 replaced by the default for which it stands.
 AttentionLayer::Options completed(AttentionLayer::Options options, const std::string& path) {
   const auto is_divisor = [](std::int64_t part, std::int64_t whole) {
     return part >= 1 && whole >= 1 && whole % part == 0;
@@ -44,8 +44,8 @@ AttentionLayer::Options completed(AttentionLayer::Options options, const std::st
   return options;
 }
 
-/// Adds a layer's mask to the options. A mask of pred forbids keys; any other is added to the
-/// scores.
+/// Adds a layer's mask to the options. A mask of dtype pred forbids keys; any other mask is added
+/// to the scores.
 void add_mask(Call& call, AttentionOptions& options, const Tensor& mask, const Shape& shape) {
   const Tensor spread = reshape(mask, shape);
   if (call.type(mask).dtype != DType::pred) {
@@ -125,7 +125,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
     heads.k = all.keys;
     heads.v = all.values;
     options.mask = all.mask;
-    options.causal = false;  // the mask contains it
+    options.causal = false;  // the mask already contains this
   }
   const std::int64_t keys = heads.k.dim(2);
   if (inputs.attn_mask.defined()) {

@@ -26,8 +26,8 @@ Optimizer::Group& Optimizer::add_group(const std::vector<Parameter>& parameters,
 
 namespace {
 
-/// Returns the name of the copy of the group's state `shared` for parameter `own`, which counts its
-/// steps separately. `first` is the first parameter of the group.
+/// Returns the name for parameter `own`'s separate copy of the group's state `shared`, a count of
+/// steps. `first` is the first parameter of the group.
 std::string own_name(const std::string& shared, const Parameter& first, const Parameter& own) {
   return fmt::format("{}.own_{}", own.name(), shared.substr(first.name().size() + 1));
 }
@@ -36,7 +36,7 @@ std::string own_name(const std::string& shared, const Parameter& first, const Pa
 
 void Optimizer::add_group_state(Group& group, const char* name) {
   const Parameter& first = group.slots.front().parameter;
-  // The counts are f64: in f32, rounding loses 1 - beta2^step when the step is large.
+  // The counts are f64, because in f32 rounding would make 1 - beta2^step imprecise.
   const Parameter& shared = group.state.emplace_back(
       make_opt_state(fmt::format("{}.{}", first.name(), name), 0, {}, DType::f64));
   for (std::size_t i = 0; i < group.slots.size(); ++i) {
@@ -46,8 +46,8 @@ void Optimizer::add_group_state(Group& group, const char* name) {
   }
 }
 
-/// Gives the slot its own copy of the group's step counts. Called when the slot takes no part in a
-/// step of the group, so that the counts of the group and of the slot differ from now on.
+/// Gives the slot its own copy of the group's step counts. Called when a step of the group doesn't
+/// update the slot, so that the counts of the group and of the slot differ from now on.
 void Optimizer::separate(Group& group, std::size_t slot, const std::source_location& loc) {
   const Parameter& first = group.slots.front().parameter;
   for (const Parameter& shared : group.state) {

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kNobody = ~std::size_t{0};
 
-/// Returns the parameter whose gradient this is; null if grad() didn't compute the gradient.
+/// Returns the parameter to which the gradient belongs, or null if grad() didn't compute the
+/// gradient.
 std::shared_ptr<const TensorNode> owner_of(const Tensor& grad) {
   const auto& gradient = grad.node()->gradient;
   return gradient == nullptr ? nullptr : gradient->parameter.lock();
@@ -30,7 +31,7 @@ std::vector<std::size_t> match(Call& call, std::span<const Tensor> grads,
     if (!grads[i].defined()) continue;
     const auto owner = owner_of(grads[i]);
     if (owner == nullptr) continue;
-    std::size_t place = kNobody;  // the owner's place; a list may have a parameter twice
+    std::size_t place = kNobody;  // index in `parameters`, which may repeat a parameter
     const auto is_its = [&](std::size_t p) {
       return parameters[p].node() == owner && matched[p] == kNobody;
     };
@@ -113,8 +114,8 @@ void follow_sharding(const Parameter& state, const Parameter& parameter) {
   if (node.marked || !node.is_off_chips()) return;
   Sharding sharding = parameter.node()->input_sharding();
   if (!parameter.node()->is_off_chips()) {
-    // If a plan chose the parameter's sharding, the sharding of its state stays open. If a user
-    // marked the parameter, the state gets the same constraints.
+    // The present layout doesn't tell what the user requested. The state gets the constraints of
+    // the user's mark, or open dims if a plan chose the layout.
     const Sharding asked =
         parameter.node()->marked.value_or(Sharding::open(parameter.shape().size()));
     sharding.open_mask = asked.open_mask;

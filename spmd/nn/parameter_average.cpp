@@ -26,7 +26,7 @@ ParameterAverage::ParameterAverage(const std::vector<Parameter>& parameters, con
 
 void ParameterAverage::update(std::source_location loc) {
   Call call("ParameterAverage::update", loc);
-  // The average begins as a copy of the first value.
+  // The first update copies the parameter's value to the average.
   const Tensor share = where(equal(count_, 0.0), 1.0, full({}, 1 - options_.decay));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     follow_sharding(averages_[i], parameters_[i]);
@@ -81,8 +81,8 @@ AverageScope::~AverageScope() noexcept(false) {
   }
 }
 
-/// Exchanges the contents of each parameter with its average. The names are exchanged too, because
-/// a job finds the state that a program reads by name.
+/// Exchanges the contents of each parameter and its average. Their names are exchanged too, because
+/// a job identifies the state that a program reads by its name.
 void AverageScope::exchange(bool is_exchanged) {
   for (std::size_t i = 0; i < average_.parameters_.size(); ++i) {
     TensorNode& parameter = *average_.parameters_[i].node();

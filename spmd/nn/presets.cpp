@@ -12,7 +12,7 @@ constexpr int kFsdpPriority = 2;
 constexpr int kSequencePriority = 2;
 
 AtomList atoms_of(const Mesh& mesh, const std::string& axis) {
-  mesh.axis_size(axis);  // throws for an axis that the mesh lacks
+  mesh.axis_size(axis);  // throws if the mesh lacks the axis
   return mesh.axis_atoms(mesh.axis_index(axis));
 }
 
@@ -65,14 +65,14 @@ Sharding with_largest_dim(const Sharding& sharding, const Shape& shape, const Me
   }
   if (best < 0) return sharding;
   Sharding cut = with_atoms(sharding, best, atoms, kFsdpPriority);
-  // zero1 may have added these atoms to `replicated`. They are removed, because they shard a dim
-  // now.
+  // zero1 may have added these atoms to `replicated`, which must not have them now that they shard
+  // a dim.
   cut.replicated = static_cast<AtomMask>(cut.replicated & ~atoms.mask());
   return cut;
 }
 
-/// Adds the atoms to the dim. If fsdp has put other atoms there, those move to another dim. A dim
-/// that was marked by hand remains unchanged.
+/// Adds the atoms to the dim. If fsdp has sharded the dim, moves fsdp's atoms to another dim. If
+/// the user has marked the dim, leaves it unchanged.
 Sharding with_parallel_dim(const Sharding& sharding, const Shape& shape, const Mesh& mesh, int dim,
                            AtomList atoms) {
   const AtomList there = sharding.dims[static_cast<std::size_t>(dim)];
@@ -82,7 +82,7 @@ Sharding with_parallel_dim(const Sharding& sharding, const Shape& shape, const M
   return with_largest_dim(cut, shape, mesh, there);
 }
 
-/// Returns for example "q_proj" for "block.q_proj.weight".
+/// Returns the layer's name, such as "q_proj" for "block.q_proj.weight".
 std::string_view layer_of(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {};
@@ -90,7 +90,7 @@ std::string_view layer_of(std::string_view name) {
   return path.substr(path.rfind('.') + 1);  // npos + 1 is 0
 }
 
-/// Returns the dim of a layer's parameter that the style shards; -1 for none.
+/// Returns the dim of a layer's parameter that the style shards; -1 if it shards no dim.
 int dim_of(TensorParallelStyle style, const Parameter& parameter) {
   const bool is_weight = parameter.name().ends_with(".weight") && parameter.shape().size() >= 2;
   const bool is_bias = parameter.name().ends_with(".bias");
@@ -162,7 +162,7 @@ Tensor sequence_parallel(const Tensor& x, const Mesh& mesh, const std::string& b
   Sharding sharding = Sharding::from_spec(
       mesh, {{batch_axis}, {axis}, {}}, x.shape(),
       fmt::format("sequence_parallel({}) at {}", call.node(x)->label(), file_line(loc)));
-  // The layers' own sharding over the axis takes precedence over this one.
+  // Shardings over the axis that layers request themselves take precedence over this sharding.
   const AtomList atoms = atoms_of(mesh, axis);
   for (int i = 0; i < atoms.size(); ++i) sharding.set_priority(atoms[i], kSequencePriority);
   return call.result(call->sharding_constraint(call.value(x), sharding));
@@ -191,7 +191,7 @@ void zero1(const Optimizer& optimizer, const Mesh& mesh, const FsdpOptions& opti
       const Sharding kept = sharding_of_reduced(own, parameter.shape(), state.shape());
       ask(call, state, with_largest_dim(kept, state.shape(), mesh, atoms));
     }
-    // Otherwise propagation would give the parameter its state's sharding.
+    // Without this, propagation would give the parameter the sharding of its state.
     own.replicated = static_cast<AtomMask>(own.replicated | (atoms.mask() & ~own.used()));
     ask(call, parameter, own);
   }

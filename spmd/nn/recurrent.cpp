@@ -59,7 +59,7 @@ Recurrent::Walk Recurrent::over_time(const Tensor& from_x, const Carry& carry,
   const auto one_step = [&](const Carry& before, const Tensor& part) {
     Carry next = step(part, before, weights);
     for (std::size_t k = 0; k < next.size(); ++k) {
-      next[k] = cast(next[k], before[k].type().dtype);  // under autocast
+      next[k] = cast(next[k], before[k].type().dtype);  // may differ under autocast
     }
     return std::pair(next, next[0]);
   };

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-/// Returns the learning rate of a step. `shape` maps the completed fraction of the steps after the
-/// warm-up, 0 to 1, to the remaining fraction of lr - end_lr.
+/// Returns the learning rate of a step. `shape` maps the completed fraction (0 to 1) of the steps
+/// after the warm-up to the remaining fraction of lr - end_lr.
 template <typename Shape>
 double warmed_up(const char* name, std::uint64_t step, const ScheduleOptions& options,
                  Shape shape) {

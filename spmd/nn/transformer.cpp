@@ -27,7 +27,7 @@ LayerNorm::Options norm_of(const LayerOptions& options) {
   return {options.d_model, options.layer_norm_eps, options.bias};
 }
 
-/// Returns x + part(norm(x)), or norm(x + part(x)).
+/// Returns x + part(norm(x)) if `norm_first`, else norm(x + part(x)).
 template <typename Part>
 Tensor residual(const Tensor& x, const LayerNorm& norm, bool norm_first, Part part) {
   return norm_first ? x + part(norm(x)) : norm(x + part(x));
