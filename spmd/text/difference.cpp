@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-/// The largest number of causes that are listed. Further ones are only counted.
+/// The largest number of causes that are listed. Further causes are only counted.
 constexpr std::size_t kCauseCountMax = 4;
 
-/// Weights in Differences::distance. A different input shape or constant weighs less than a
-/// different computation.
+/// The weights of differences in Differences::distance. A different input shape or constant has
+/// less weight than a different computation.
 constexpr std::size_t kInputWeight = 1;
 constexpr std::size_t kConstantWeight = 1;
 constexpr std::size_t kOutputWeight = 4;
@@ -64,7 +64,7 @@ std::span<const std::byte> constant_bytes(const Program& program, OpId op) {
       .subspan(static_cast<std::size_t>(attrs[0]), static_cast<std::size_t>(attrs[1]));
 }
 
-/// Returns "0.1" for one element, "12 elements" for more.
+/// Returns text such as "0.1" for one element, or "12 elements" for several.
 std::string constant_text(const Program& program, OpId op) {
   const DType dtype = program.type(program.result(op)).dtype;
   const auto bytes = constant_bytes(program, op);
@@ -80,11 +80,11 @@ class Comparison {
   Comparison(const Program& before, const Program& after) : before_(before), after_(after) {}
 
   Differences run() {
-    if (compare_inputs() == 0) {  // a changed input would make the ops after it differ too
+    if (compare_inputs() == 0) {  // a changed input would also change the ops that read it
       compare_ops();
       compare_outputs();
-      // The first step fixes the shardings of parameters, so a different sharding is expected. It
-      // is therefore a cause only if there is no other.
+      // A different sharding is a cause only if there is no other cause, because shardings of
+      // parameters are expected to change after the first step, which chooses them.
       if (causes_.empty()) compare_shardings();
     }
     if (causes_.size() > kCauseCountMax) {
@@ -109,7 +109,7 @@ class Comparison {
       const ProgramInput& old = before_.inputs[i];
       const ProgramInput& now = after_.inputs[i];
       if (old.name != now.name) {
-        // A new or missing input shifts all later ones.
+        // A new or missing input shifts all later inputs, so these aren't compared.
         add(kOpWeight, fmt::format("{} -> {}: the program reads other tensors, or in another order",
                                    describe(before_, old), describe(after_, now)));
         return differ + 1;
@@ -140,8 +140,8 @@ class Comparison {
         return;
       }
     }
-    // Surplus ops come from a branch on the host if both programs have equally many outputs.
-    // Otherwise they come from a tensor handle that only one program has.
+    // If both programs have equally many outputs, surplus ops come from a branch on the host.
+    // Otherwise they come from a tensor handle that existed for only one of the programs.
     distance_ += kOpWeight * (std::max(before_.num_ops(), after_.num_ops()) - common);
     if (before_.num_ops() == after_.num_ops() || before_.outputs.size() != after_.outputs.size()) {
       return;
@@ -153,7 +153,8 @@ class Comparison {
                        describe_op(longer, common), grew ? "is new" : "isn't computed any more"));
   }
 
-  /// Compares two ops. Constants of different value count as equal, but add a cause.
+  /// Compares the ops with this number. Constants with different values count as equal, but add a
+  /// cause.
   bool same_op(OpId op) {
     if (before_.kind(op) != after_.kind(op) ||
         !std::ranges::equal(before_.op_operands(op), after_.op_operands(op)) ||
@@ -169,7 +170,7 @@ class Comparison {
                           at(after_, after_.op_locs[op])));
         }
         return true;
-      case Form::constraint: return true;  // compare_shardings() compares them
+      case Form::constraint: return true;  // compare_shardings() compares these
       case Form::target: return before_.custom_target(op) == after_.custom_target(op);
       default: return std::ranges::equal(before_.op_attrs(op), after_.op_attrs(op));
     }

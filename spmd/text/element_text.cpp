@@ -59,7 +59,7 @@ bool append_element(DType dtype, std::string_view text, std::vector<std::byte>& 
     if (!parse_whole(text, wide)) return false;
     store_element(dtype, wide, element.data());
   } else {
-    // The text is read as float, because reading it as double first would round twice.
+    // The text is read as float, because reading it as double would round twice.
     if (!parse_whole(text, narrow)) return false;
     store_element(dtype, narrow, element.data());
   }

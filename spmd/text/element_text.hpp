@@ -1,5 +1,5 @@
 #pragma once
-/// Converts a tensor's element to text and back, exact to the bit.
+/// Converts an element of a tensor to text and back without changing a bit.
 
 #include <cstddef>
 #include <string>
@@ -10,9 +10,11 @@
 
 namespace weft {
 
-/// Returns a short text that parses back to the same bits: a number, or the bits of a NaN ("0x..").
+/// Returns a short text from which append_element() gets the same bits: a number, or the bits of a
+/// NaN ("0x..").
 std::string element_text(DType dtype, const std::byte* bytes);
-/// Appends the element's bytes. Returns false if the text is no value of the dtype.
+/// Appends the bytes of the element that the text describes. Returns false if the text isn't a
+/// value of the dtype.
 bool append_element(DType dtype, std::string_view text, std::vector<std::byte>& bytes);
 
 }  // namespace weft

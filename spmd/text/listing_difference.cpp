@@ -15,10 +15,10 @@ std::size_t end_of_quoted(const std::string& line, std::size_t quote) {
 
 enum class Layouts { compared, ignored };
 
-/// Returns the part of a line that is compared. An op's source location is removed. An input's
-/// number is removed, because it depends on the ops before its first use. `layouts` says whether
-/// shardings are removed: the listing shows them as they were when the program first ran, so they
-/// depend on what ran before.
+/// Returns the part of a line that is compared. Removes an op's source location, and an input's
+/// number, because it depends on the ops before the input's first use. If `layouts` is `ignored`,
+/// also removes shardings: the listing shows those of the program's first run, which depend on
+/// earlier programs.
 std::string said_of(std::string line, Layouts layouts) {
   if (line.find(" = ") != line.npos) return line.erase(std::min(line.rfind("  // "), line.size()));
   const auto number = line.find('%');
@@ -33,7 +33,7 @@ std::string said_of(std::string line, Layouts layouts) {
   return line.erase(number, end - number);
 }
 
-/// Returns the first line that differs; line 0 if there is none.
+/// Returns the first line that differs, or line 0 if no line differs.
 Difference first_difference(const std::string& first, const std::string& second, Layouts layouts) {
   std::istringstream a(first), b(second);
   Difference difference;

@@ -15,8 +15,8 @@ namespace {
 
 std::int64_t packed(AtomList atoms) { return static_cast<std::int64_t>(atoms.bits()); }
 
-/// A recursive descent parser with one function per noun of the grammar (text.hpp). It reads
-/// attributes in the order of to_text.
+/// A recursive descent parser with one function per symbol of the grammar (text.hpp). It expects
+/// attributes in the order in which to_text writes them.
 class Parser {
  public:
   Parser(std::string_view text, const Mesh& mesh) : reader_(text), mesh_(mesh) {}
@@ -120,8 +120,8 @@ class Parser {
     program_.op_locs.push_back(program_.intern_loc(reader_.line_comment()));
   }
 
-  /// Reads the attributes by the list in the op's row. Elements (Form::elements) remain text,
-  /// because their dtype comes later.
+  /// Reads the attributes that the op's row lists. Elements (Form::elements) remain text, because
+  /// their dtype comes later in the line.
   std::vector<std::int64_t> attributes(OpKind kind, std::span<const TensorType> operands,
                                        std::vector<std::string_view>& elements) {
     const Attrs& attrs = *row(kind).attrs;
@@ -141,7 +141,7 @@ class Parser {
     return std::move(values.words);
   }
 
-  /// Returns the attribute words of an op for which the text omits all attributes.
+  /// Returns the attribute words of an op whose text has no attributes.
   static std::vector<std::int64_t> left_out(OpKind kind) {
     const auto words = std::ranges::count(*row(kind).attrs, false, &Attr::is_list);
     return std::vector<std::int64_t>(static_cast<std::size_t>(words), 0);
@@ -155,7 +155,7 @@ class Parser {
     std::size_t place = 0;  ///< position of the last attribute's name
   };
 
-  /// Reads the attribute's name and "=". Returns false if the attribute is omitted.
+  /// Reads the attribute's name and "=". Returns false if the text omits the attribute.
   bool begins(const Attr& attr, AttrValues& values) {
     if (attr.form == Form::elements) return true;  // constant_elements() reads "value" or "values"
     values.place = reader_.place();
@@ -211,7 +211,7 @@ class Parser {
     return static_cast<std::int64_t>(reader_.enumerator(last, what));
   }
 
-  /// Reads a name and a rule, which follow "target =".
+  /// Reads the name and the rule that follow "target =".
   std::int64_t custom_target() {
     CustomTarget target{reader_.string(), ""};
     reader_.expect(",");
@@ -220,7 +220,7 @@ class Parser {
     return program_.intern_target(target);
   }
 
-  /// Reads `[0] x [1]`, appends both lists, and returns the length that they share.
+  /// Reads two lists such as `[0] x [1]`, appends both to `attrs`, and returns their common length.
   std::int64_t dim_pairs(std::vector<std::int64_t>& attrs) {
     const std::size_t place = reader_.place();
     const std::vector<std::int64_t> lhs = integers();
@@ -262,7 +262,7 @@ class Parser {
     return all;
   }
 
-  // The following functions read fields and words.
+  // Functions that read fields and words follow.
 
   void name(std::string_view name) {
     reader_.expect(name);
@@ -290,7 +290,7 @@ class Parser {
     reader_.expect("]");
   }
 
-  // The following functions read values.
+  // Functions that read values follow.
 
   ValueId value_id() {
     reader_.expect("%");
@@ -328,7 +328,7 @@ class Parser {
     }
   }
 
-  /// Calls `what` and adds the place in the text to its errors.
+  /// Calls `what`. If it throws an Error, adds the place in the text to the message.
   template <typename What>
   std::invoke_result_t<What> at(std::size_t place, What what) {
     try {
@@ -345,7 +345,7 @@ class Parser {
   TextReader reader_;
   const Mesh& mesh_;
   Program program_;
-  std::map<ValueId, Definition> values_;  // ordered by id, as the arrays are
+  std::map<ValueId, Definition> values_;  // ordered by id, like the arrays
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ AtomList read_axis_or_atom(TextReader& reader, const Mesh& mesh) {
   return AtomList{whole[static_cast<int>(number)]};
 }
 
-/// Reads a list of atoms. If `open` isn't null, stores there whether a `?` stands before the
+/// Reads a list of atoms. If `open` isn't null, stores in it whether there is a `?` before the
 /// closing brace.
 AtomList read_atoms(TextReader& reader, const Mesh& mesh, bool* open) {
   AtomList all;

@@ -7,10 +7,10 @@
 namespace weft {
 
 /// Reads the sharding of a value with `num_dims` dims. Throws invalid_argument, with the place in
-/// the text, for anything else.
+/// the text, if there is no such sharding.
 Sharding read_sharding(TextReader& reader, const Mesh& mesh, int num_dims);
 
-/// Reads `{"data", "model":0}`.
+/// Reads a list of axes and atoms such as `{"data", "model":0}`.
 AtomList read_atoms(TextReader& reader, const Mesh& mesh);
 
 }  // namespace weft

@@ -22,7 +22,7 @@ std::string quoted(std::string_view text) {
   return result + '"';
 }
 
-/// Returns for example `[{"data"}, {}]`.
+/// Returns the text of one atom list per dim, such as `[{"data"}, {}]`.
 std::string atoms_text(const Mesh& mesh, Words packed) {
   Sharding sharding;
   for (std::size_t i = 0; i < packed.size(); ++i) {
@@ -31,7 +31,7 @@ std::string atoms_text(const Mesh& mesh, Words packed) {
   return sharding.to_string(mesh, static_cast<int>(packed.size()));
 }
 
-/// Returns for example `{"data"}`.
+/// Returns the text of one atom list, such as `{"data"}`.
 std::string atoms_text(const Mesh& mesh, std::int64_t packed) {
   const std::string text = atoms_text(mesh, Words(&packed, 1));
   return text.substr(1, text.size() - 2);

@@ -34,7 +34,8 @@ namespace weft {
 
 /// Returns the text of the program. Shardings are printed with the mesh's axis names.
 std::string to_text(const Program& program, const Mesh& mesh);
-/// Returns the program of a text. Throws invalid_argument with line and column for any other text.
+/// Returns the program that the text describes. Throws invalid_argument, with line and column, if
+/// the text isn't a program.
 Program parse_program(std::string_view text, const Mesh& mesh);
 
 }  // namespace weft

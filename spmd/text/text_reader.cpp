@@ -23,7 +23,7 @@ std::size_t TextReader::place() {
 
 bool TextReader::accept(std::string_view token) {
   if (!text_.substr(place()).starts_with(token)) return false;
-  // The token "dim" must not match the beginning of the word "dims".
+  // A token such as "dim" must not match the beginning of a word such as "dims".
   const std::size_t end = at_ + token.size();
   if (is_word(token.back()) && end < text_.size() && is_word(text_[end])) return false;
   at_ = end;

@@ -1,5 +1,6 @@
 #pragma once
-/// TextReader: reads the tokens of the program text, and gives the place of each for messages.
+/// TextReader: reads the tokens of the program text, and provides the place of each token for
+/// messages.
 
 #include <cstdint>
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace weft {
 
-/// Reads a text forward; the text must outlive the reader. Skips white space before every token.
-/// Doesn't skip comments: the parser reads them because they carry locations.
+/// Reads a text, which must outlive the reader, from its beginning to its end. Skips white space
+/// before every token, but not comments, because they contain locations, which the parser reads.
 class TextReader {
  public:
   explicit TextReader(std::string_view text) : text_(text) {}
@@ -18,12 +19,12 @@ class TextReader {
   /// Returns the offset of the next token.
   std::size_t place();
   bool at_end() { return place() == text_.size(); }
-  /// Reads `token` if it comes next. Returns whether it did.
+  /// Reads `token` if it comes next, and returns whether it did.
   bool accept(std::string_view token);
   void expect(std::string_view token);
-  /// Reads letters, digits and '_', at least one character.
+  /// Reads a word: one or more letters, digits and '_'.
   std::string_view word();
-  /// Reads the characters up to white space or one of ",]}": a number in any form.
+  /// Reads a number in any form: all characters before white space or one of ",]}".
   std::string_view number();
   std::int64_t integer();
   /// Reads a finite number and returns its bits as f64.
@@ -41,9 +42,9 @@ class TextReader {
     }
     fail_at(begin, "'{}' isn't a known {}", name, what);
   }
-  /// Reads "..." with the escapes \" \\ and \xNN.
+  /// Reads a quoted string with the escapes \" \\ and \xNN.
   std::string string();
-  /// Reads the rest of the line if `// ` comes next on this line; returns "" otherwise.
+  /// Reads the rest of the line if `// ` comes next on the same line; otherwise returns "".
   std::string_view line_comment();
 
   /// Throws invalid_argument with a message such as "program text, line 3, column 7: ...".
@@ -55,7 +56,7 @@ class TextReader {
 
  private:
   [[noreturn]] void fail_with(std::size_t place, const std::string& message) const;
-  /// Returns the next token in quotes, for messages.
+  /// Returns the next token in quotes, for use in messages.
   std::string found();
 
   std::string_view text_;
