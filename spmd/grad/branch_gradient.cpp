@@ -1,5 +1,5 @@
-/// Walks backward through branches. The gradient of a cond is a cond with the same predicate, whose
-/// branches compute forward values again.
+/// Implements the backward walk through branches. The gradient of a cond is a cond with the same
+/// predicate, whose branches compute the forward values again.
 
 #include <array>
 #include <utility>

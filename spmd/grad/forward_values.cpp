@@ -1,5 +1,5 @@
-/// Provides the forward values that a backward walk reads. They are kept, computed again, or read
-/// from stacks.
+/// Provides the forward values that a backward walk reads: kept, computed again, or read from
+/// stacks.
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// Clones the ops of the region that contains op `id`, unless they have been cloned. Drops regions
-/// that begin after `id`, because the walk goes backward and has passed them.
+/// Clones the ops of the region that contains op `id`, unless they are already cloned. Drops
+/// regions that begin after `id`, because the backward walk has passed them.
 void BackwardWalk::compute_again(OpId id) {
   while (!regions_.empty() && regions_.back().begin > id) regions_.pop_back();
   if (regions_.empty() || id >= regions_.back().end) return;
@@ -16,7 +16,8 @@ void BackwardWalk::compute_again(OpId id) {
   regions_.pop_back();
   behind_barrier_.clear();
   const Program& program = builder_.program();
-  // Barriers for outer operands come first: after a cloned loop, a barrier in it couldn't be read.
+  // Barriers for outer operands come first, because ops after a cloned loop can't read a barrier in
+  // the loop.
   for (OpId op = region.begin; op < region.end; ++op) {
     if (is_saved(region, op)) continue;
     builder_.set_loc(program.op_locs[op]);
@@ -45,7 +46,7 @@ void BackwardWalk::compute_again(OpId id) {
 bool BackwardWalk::is_saved(const RematRegion& region, OpId op) const {
   const Program& program = builder_.program();
   const std::uint32_t loop = loops_.of_op(op);
-  // A loop in the region is always computed again as a whole, so no value in it is saved.
+  // A loop in the region is always computed again completely, so no value in the loop is saved.
   if (loop != kNoId && loops_[loop].begin >= region.begin) return false;
   return (region.save_dots && row(program.kind(op)).traits->product) ||
          std::ranges::binary_search(region.saved, program.result(op));
@@ -65,7 +66,7 @@ ValueId BackwardWalk::forward(ValueId value) {
   if (const auto made = frame->forward.find(value); made != frame->forward.end()) {
     return made->second;
   }
-  WEFT_CHECK(loop == frames_.back().loop, value);  // begin_backward() made outer values
+  WEFT_CHECK(loop == frames_.back().loop, value);  // begin_backward() handled outer values
   const ValueId made = forward_in_loop(value);
   frames_.back().forward[value] = made;
   return made;
@@ -119,8 +120,8 @@ void BackwardWalk::clone_ops(OpId begin, OpId end) {
   }
 }
 
-/// Returns whether the op's result is read from its stack. If a region in the loop says that the
-/// result is computed again, the stack isn't used.
+/// Returns whether the op's result is read from its stack. It isn't if the op is in a region within
+/// the loop that is computed again.
 bool BackwardWalk::is_kept(OpId op) const {
   const auto behind = std::ranges::upper_bound(all_regions_, op, {}, &RematRegion::begin);
   if (behind == all_regions_.begin()) return true;

@@ -67,8 +67,9 @@ std::vector<ValueId> BackwardWalk::run() {
   return grads;
 }
 
-/// Marks the active values, which depend on a wrt through differentiable ops on floating values. A
-/// carry is active if its next value is, so a loop is visited until nothing changes.
+/// Marks the active values: those that depend on a wrt through differentiable ops on floating
+/// values. A carry is active if its next value is, so a loop is visited again until nothing
+/// changes.
 void BackwardWalk::mark_active(OpId begin, OpId end) {
   const Program& program = builder_.program();
   for (OpId op = begin; op < end; ++op) {
@@ -99,7 +100,7 @@ bool BackwardWalk::reaches_wrt(OpId op) const {
   return std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return active_[v]; });
 }
 
-/// Visits the ops from the last to the first. A loop is visited as a whole, and so are the two
+/// Visits the ops from the last to the first. A loop is visited as one unit, and so are the two
 /// branches of a cond.
 void BackwardWalk::visit_range(OpId begin, OpId end) {
   const std::uint32_t inside = frames_.empty() ? kNoId : frames_.back().loop;
@@ -114,8 +115,8 @@ void BackwardWalk::visit_range(OpId begin, OpId end) {
       visit_loop(loops_[loop]);
       op = loops_[loop].begin;
     } else {
-      // Without merges, the second branch of this cond is still being recorded. Nothing outside of
-      // the first branch reads its values, so it is skipped.
+      // If the cond has no merges, its second branch is still being recorded. Then the first branch
+      // is skipped, because nothing outside of it can read its values yet.
       const LoopRange& range = loops_[loop];
       if (!range.nexts.empty()) visit_branches(loops_[range.other], range);
       op = range.nexts.empty() ? range.begin : loops_[range.other].begin;
@@ -155,9 +156,10 @@ ValueId BackwardWalk::operand_cotangent(std::size_t index, ValueId cotangent) {
   return made != kNoId ? made : by_decomposition(index, cotangent);
 }
 
-/// Uses the gradient of the decomposition, for ops without a gradient of their own.
+/// Returns the gradient of the op's decomposition, for ops without a gradient of their own.
 ValueId BackwardWalk::by_decomposition(std::size_t index, ValueId cotangent) {
-  // Through copies, grad() finds the cotangent of this operand alone, even if operands are equal.
+  // The operands are copied, so that grad() finds the cotangent of this operand alone, even if
+  // another operand is equal.
   std::vector<ValueId> copies;
   for (const ValueId operand : op_.operands) copies.push_back(builder_.copy(operand));
   const ValueId result = decompose(builder_, op_.kind, copies, op_.attrs);
@@ -172,7 +174,8 @@ void BackwardWalk::visit_custom(ValueId cotangent) {
   const std::vector<ValueId> cotangents = custom_(op_, cotangent);
   for (std::size_t i = operands_.size(); i-- > 0;) {
     if (!active_[operands_[i]] || cotangents[i] == kNoId) continue;
-    // sum() uses the location of the op that makes the addend. An input has no op, so it is copied.
+    // An input is copied, because sum() needs the location of the op that makes the addend, and
+    // inputs have no op.
     const bool is_input = builder_.program().defining_op(cotangents[i]) == kNoId;
     add(operands_[i], is_input ? builder_.copy(cotangents[i]) : cotangents[i]);
   }

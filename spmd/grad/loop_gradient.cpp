@@ -1,4 +1,5 @@
-/// Walks backward through loops. The gradient of a loop is a loop in the other direction.
+/// Implements the backward walk through loops. The gradient of a loop is a loop in the other
+/// direction.
 
 #include <algorithm>
 
@@ -58,7 +59,8 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
                                                  const std::map<OpId, ValueId>& cotangents) {
   const Program& program = builder_.program();
   Frame frame{.loop = loops_.at(range.begin)};
-  // Outer values are made before the loop, because only surrounding loops can read their stacks.
+  // Forward values from outside are provided before the loop, because their stacks can be read only
+  // in surrounding loops.
   const std::vector<ValueId> read = values_read_by(range.begin, range.end);
   for (const ValueId value : read) forward(value);
   for (OpId op = range.begin; op < range.end; ++op) {
@@ -93,8 +95,8 @@ BackwardWalk::Frame BackwardWalk::begin_backward(const LoopRange& range,
 }
 
 /// Visits an op at the loop's border. The cotangent of a carry's next value is a carry of the
-/// backward loop. The cotangent of a stacked value is an item of the stack's cotangent. The
-/// cotangent of an item is stacked.
+/// backward loop. The cotangent of a stacked value is an item of the stack's cotangent. An item's
+/// cotangents are stacked.
 void BackwardWalk::visit_border(OpId id) {
   const Program& program = builder_.program();
   Frame& frame = frames_.back();
