@@ -24,7 +24,7 @@ void check_axes(const std::vector<std::int64_t>& shape, const std::vector<std::s
     if (names[i].empty()) {
       fail(Errc::invalid_argument, "Mesh: axis_names[{}] is empty; give every axis a name", i);
     }
-    // Every text form writes names between quotes without escaping them.
+    // All text forms write names between quotes without escapes.
     if (std::any_of(names[i].begin(), names[i].end(),
                     [](char c) { return c == '"' || c == '\\' || (c >= 0 && c < ' '); })) {
       fail(Errc::invalid_argument,

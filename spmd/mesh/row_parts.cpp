@@ -27,7 +27,7 @@ RowParts row_parts(const Mesh& mesh, std::span<const int> positions, const Shard
   const int chips = static_cast<int>(positions.size());
   const int worker = mesh.device_at(positions.front()) / chips;
   const Parts own = parts_of(mesh, worker, chips, sharding);
-  std::set<Parts> sets;  // sorted by their first parts
+  std::set<Parts> sets;  // all different sets, sorted by first part
   for (int other = 0; other < mesh.size() / chips; ++other) {
     const Parts theirs = parts_of(mesh, other, chips, sharding);
     const bool overlap = std::ranges::any_of(theirs, [&](auto part) { return own.contains(part); });

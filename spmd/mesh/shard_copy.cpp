@@ -24,7 +24,8 @@ class BoxCopy {
           std::clamp(type.shape[dim] - box.offsets[d], std::int64_t{0}, box.sizes[d]));
     }
     shard_bytes_ = to;
-    // Dim run_dim_ and the dims after it, which are covered whole, are contiguous in both tensors.
+    // Dim run_dim_ can be copied as one run with the dims after it, because the box covers those
+    // completely.
     run_dim_ = dims - 1;
     while (run_dim_ > 0 && from_strides_[index(run_dim_ - 1)] == to_strides_[index(run_dim_ - 1)] &&
            covers(run_dim_)) {
@@ -33,7 +34,7 @@ class BoxCopy {
   }
 
   void run(const std::byte* global, std::byte* shard) const {
-    if (shard_bytes_ == 0) return;  // the pointers may be invalid
+    if (shard_bytes_ == 0) return;  // then the pointers may be invalid
     bool padded = false;
     for (int dim = 0; dim < type_.shape.size(); ++dim) {
       padded = padded || inside_[index(dim)] != static_cast<std::size_t>(box_.sizes[index(dim)]);
@@ -70,7 +71,7 @@ class BoxCopy {
   const ShardBox& box_;
   std::array<std::size_t, kDimCountMax> from_strides_{};  // in bytes
   std::array<std::size_t, kDimCountMax> to_strides_{};
-  std::array<std::size_t, kDimCountMax> inside_{};  // size of the box within the shape
+  std::array<std::size_t, kDimCountMax> inside_{};  // size of the part of the box within the tensor
   std::size_t shard_bytes_ = 0;
   int run_dim_ = -1;
 };

@@ -9,14 +9,14 @@
 
 namespace weft {
 
-/// A box of a global tensor: offset and size in elements, per dim.
+/// A box of a global tensor: for each dim, its offset and size in elements.
 struct ShardBox {
   std::span<const std::int64_t> offsets;
   std::span<const std::int64_t> sizes;
 };
 
-/// Copies the box from row-major `global` to contiguous row-major `shard`, both with the type's
-/// element size. Elements of the box beyond the type's shape become zeros.
+/// Copies the box from row-major `global`, which has this type, to contiguous row-major `shard`.
+/// Elements of the box beyond the type's shape become zeros.
 void copy_shard(const TensorType& type, const std::byte* global, const ShardBox& box,
                 std::byte* shard);
 

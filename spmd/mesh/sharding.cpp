@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-/// Returns the atoms by name, each followed by `suffix(atom)`. A whole axis is one name if its
-/// atoms are adjacent and have the same suffix.
+/// Returns the names of the atoms, each followed by `suffix(atom)`. If all atoms of an axis are
+/// adjacent and have the same suffix, writes the axis as one name.
 template <typename Suffix>
 std::string atoms_text(const Mesh& mesh, AtomList atoms, Suffix suffix) {
   std::string text;

@@ -14,7 +14,7 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// Returns "2x4", or "data=2,model=4" where the request names the axes.
+/// Returns text such as "2x4", or "data=2,model=4" if `names` has a name for each size.
 std::string sizes_text(const std::vector<std::int64_t>& sizes,
                        const std::vector<std::string>& names) {
   if (names.size() != sizes.size()) return fmt::format("{}", fmt::join(sizes, "x"));
@@ -25,7 +25,7 @@ std::string sizes_text(const std::vector<std::int64_t>& sizes,
   return text;
 }
 
-/// Returns the text of the grid after a colon; "" if the grid is too large to be shown.
+/// Returns a colon and the text of the grid of chips, or "" if the grid is too large to be shown.
 std::string grid_of(const std::vector<std::int64_t>& sizes, const std::vector<std::string>& names) {
   if (sizes.size() > 3 || product(sizes) > 256) return "";
   const bool are_named = names.size() == sizes.size();
@@ -76,7 +76,8 @@ std::int64_t check_request(const MeshRequest& request) {
   return chips;
 }
 
-/// Returns the sizes of the axes "data" and "model". Computes the size that the request lacks.
+/// Returns the sizes of the axes "data" and "model". If the request lacks a size, derives it from
+/// the number of chips.
 std::vector<std::int64_t> parallel_shape(const MeshRequest& request, std::int64_t chips) {
   std::int64_t data = request.data_parallel_size;
   std::int64_t model = request.model_parallel_size;
@@ -116,7 +117,7 @@ std::vector<std::int64_t> shape_of(const MeshRequest& request, std::int64_t chip
 }
 
 /// Throws mesh_mismatch if the product of the sizes isn't the number of chips. `names` has the
-/// names of the axes that the request names.
+/// names of the axes, if the request has names.
 void check_product(std::string_view field, const std::vector<std::int64_t>& sizes,
                    const std::vector<std::string>& names, const MeshRequest& request,
                    std::int64_t chips) {
@@ -127,7 +128,8 @@ void check_product(std::string_view field, const std::vector<std::int64_t>& size
        field, grid_of(sizes, names));
 }
 
-/// Throws mesh_mismatch if a parallel size of the request isn't the size of the mesh's axis.
+/// Throws mesh_mismatch if the request's data_parallel_size or model_parallel_size differs from the
+/// size of the mesh's axis.
 void check_claims(const MeshRequest& request, const Mesh& mesh) {
   const auto check = [&](std::string_view field, std::string_view axis, std::int64_t size) {
     if (size == 0) return;
