@@ -29,7 +29,7 @@ std::vector<Accumulation> accumulations(const Program& program, const LoopRange&
     const ValueId first = program.op_operands(program.defining_op(carry))[1];
     const OpId sum = program.defining_op(value);
     if (sum == kNoId || program.kind(sum) != OpKind::add) continue;
-    // Only the addition and the carry's own `next` may have the carry as an operand.
+    // The carry must have no other readers than the addition and its own `next`.
     if (use_count[carry] != 2 || use_count[value] != 1) continue;
     if (!is_zero_constant(program, first)) continue;
     const auto added = program.op_operands(sum);

@@ -26,7 +26,7 @@ Loops::Loops(const Program& program) : program_(program) {
   }
 }
 
-/// Records a border op in the range that it belongs to.
+/// Records a border op in the loop or branch to which it belongs.
 void Loops::close(OpId op) {
   const OpKind kind = program_.kind(op);
   const bool is_of_cond = is_cond_border(kind);

@@ -3,8 +3,8 @@
 /// with the op `loop` and ends with the last op of its border (`carry`, `item`, `test`, `stack` and
 /// `next`, which have the loop as their first operand). The two branches of a cond are ranges too:
 /// the first runs from the op `cond` to `otherwise`, the second from there to the last `merge`;
-/// `otherwise` and `merge` have the cond as their first operand. The ops alone define these ranges;
-/// a program stores no other record.
+/// `otherwise` and `merge` have the cond as their first operand. A program doesn't store these
+/// ranges, because its ops define them.
 
 #include <cstdint>
 #include <vector>
@@ -13,12 +13,12 @@
 
 namespace weft {
 
-/// Returns whether the op stands at the border of the loop that is its first operand.
+/// Returns whether the op is at the border of a loop, which is its first operand.
 constexpr bool is_border(OpKind kind) {
   return kind == OpKind::carry || kind == OpKind::item || kind == OpKind::test ||
          kind == OpKind::stack || kind == OpKind::next;
 }
-/// Returns whether the op stands at the border of the cond that is its first operand.
+/// Returns whether the op is at the border of a branch; its first operand is the cond.
 constexpr bool is_cond_border(OpKind kind) {
   return kind == OpKind::otherwise || kind == OpKind::merge;
 }
@@ -26,7 +26,7 @@ constexpr bool is_cond_border(OpKind kind) {
 constexpr bool begins_range(OpKind kind) {
   return kind == OpKind::loop || kind == OpKind::cond || kind == OpKind::otherwise;
 }
-/// Returns whether the op stands in a loop or a branch but its result is a value outside of that
+/// Returns whether the op is in a loop or a branch, but its result is a value outside of this
 /// range.
 constexpr bool leaves_loop(OpKind kind) {
   return kind == OpKind::stack || kind == OpKind::next || kind == OpKind::merge;
@@ -35,21 +35,21 @@ constexpr bool leaves_loop(OpKind kind) {
 /// A loop or a branch.
 struct LoopRange {
   OpId begin = 0;               ///< the op `loop`, `cond` or `otherwise`
-  OpId end = 0;                 ///< past the last op of the border
-  std::uint32_t outer = kNoId;  ///< number of the enclosing range
-  std::uint32_t depth = 1;      ///< how many ranges contain its ops
+  OpId end = 0;                 ///< the op after the last op of the border
+  std::uint32_t outer = kNoId;  ///< number of the enclosing range, or kNoId
+  std::uint32_t depth = 1;      ///< number of ranges that contain its ops, with itself
   std::vector<OpId> carries{};  ///< in the order of the program
   std::vector<OpId> nexts{};    ///< in program order; a second branch has its merges here
   OpId test = kNoId;            ///< the `test` of a loop without a fixed length
   std::uint32_t other = kNoId;  ///< number of the other branch of the same cond
 
-  /// Returns the id past the last op that a branch runs.
+  /// Returns the id after the last op that a branch runs.
   OpId body_end() const { return nexts.empty() ? end : nexts.front(); }
 };
 
-/// The loops and branches of a program, in the order in which they begin. If a program isn't
-/// verified, ranges may overlap without nesting. A branch that is still being recorded isn't a
-/// range yet: its ops belong to the enclosing range.
+/// The loops and branches of a program, in the order in which they begin. In a program that isn't
+/// verified, ranges may overlap without one being in the other. A branch that is still being
+/// recorded isn't a range yet: its ops belong to the enclosing range.
 class Loops {
  public:
   explicit Loops(const Program& program);
@@ -62,21 +62,22 @@ class Loops {
   /// and its border. Returns kNoId if no range contains the op.
   std::uint32_t of_op(OpId op) const { return ranges_.empty() ? kNoId : of_op_[op]; }
   /// Returns the number of the innermost range that contains the value. Only ops in this range may
-  /// read the value, and after a branch the merges of its cond.
+  /// read the value. A value of a branch may also be read by the merges of its cond.
   std::uint32_t of_value(ValueId value) const;
   /// Returns the number of ranges that contain the op.
   std::uint32_t depth(OpId op) const { return depth_of(of_op(op)); }
   std::uint32_t depth_of(std::uint32_t loop) const {
     return loop == kNoId ? 0 : ranges_[loop].depth;
   }
-  /// Returns whether the range `inner` is `outer` or lies in it. kNoId is the whole program.
+  /// Returns whether the range `inner` is the range `outer` or is in it. kNoId stands for the whole
+  /// program.
   bool contains(std::uint32_t outer, std::uint32_t inner) const;
   /// Returns the number of the range that begins with `op`.
   std::uint32_t at(OpId op) const;
   bool is_branch(std::uint32_t range) const {
     return program_.kind(ranges_[range].begin) != OpKind::loop;
   }
-  /// Returns whether the op runs regardless of the values of predicates.
+  /// Returns whether the op runs whatever values the predicates of conds and tests have.
   bool always_runs(OpId op) const;
 
  private:

@@ -19,7 +19,7 @@ ManualAtoms joined(const ManualAtoms& a, const ManualAtoms& b) {
 
 AtomMask without(AtomMask atoms, AtomMask gone) { return static_cast<AtomMask>(atoms & ~gone); }
 
-/// Returns the names of the atoms' axes, for example `{"data"}`.
+/// Returns the names of the axes of these atoms, such as `{"data"}`.
 std::string names(const Mesh& mesh, AtomMask atoms) {
   Sharding sharding;
   sharding.dims[0] = mesh.list(atoms);
@@ -81,7 +81,7 @@ void ManualAxes::add(const Program& program, OpId op) {
   values_[program.result(op)] = atoms;
 }
 
-/// Gives each value that depends on no input the atoms of the ops that read it.
+/// Computes held_. A value that depends on no input holds the atoms of the ops that read it.
 void ManualAxes::hold(const Program& program) {
   for (const ManualAtoms& atoms : values_) held_.push_back(atoms.manual);
   for (OpId op = program.num_ops(); op-- > 0;) {

@@ -1,7 +1,7 @@
 #pragma once
 /// ManualAxes: computes for each value of a program the mesh atoms that are manual, because the
-/// value belongs to a function of shard_map. They follow from the ops `enter`, `leave` and `vary`
-/// and from collectives; a program doesn't store them.
+/// value belongs to a function of shard_map. They are derived from the ops `enter`, `leave` and
+/// `vary` and from collectives; a program doesn't store them.
 
 #include <cstdint>
 #include <span>
@@ -14,9 +14,9 @@
 
 namespace weft {
 
-/// `manual` holds the atoms along which each chip has its own value. `varies` holds those of the
-/// manual atoms along which chips may have different values. The other atoms of the mesh are
-/// automatic: propagation may shard the value over them.
+/// The manual atoms of a value. Along those in `manual`, each chip has a value of its own; only
+/// along those in `varies` may these values differ. The other atoms of the mesh are automatic:
+/// propagation may shard the value over them.
 struct ManualAtoms {
   AtomMask manual = 0;
   AtomMask varies = 0;
@@ -27,12 +27,13 @@ struct ManualAtoms {
 
 class ManualAxes {
  public:
-  /// Computes the atoms of all values. A carry's atoms include those of its next value.
+  /// Computes the atoms of all values. The atoms of a carry include those of the carry's next
+  /// value.
   explicit ManualAxes(const Program& program);
 
   static bool has_any(const Program& program);
-  /// Continues with the ops that were appended to the program since the last call. A carry has the
-  /// atoms of its first value only.
+  /// Computes the atoms for ops that were appended to the program since the last call. Here a carry
+  /// has only the atoms of its first value.
   void follow(const Program& program);
   const ManualAtoms& operator[](ValueId value) const { return values_[value]; }
   /// Returns the atoms over which propagation can't shard the value, because they are manual.
@@ -47,15 +48,15 @@ class ManualAxes {
   OpId done_ = 0;
 };
 
-/// Returns the atoms in the `manual` or `atoms` attribute of an op of shard_map; empty for other
+/// Returns the atoms in the `manual` or `atoms` attribute of an op of shard_map; no atoms for other
 /// ops.
 AtomMask atoms_of_manual_op(const Program& program, OpId op);
 /// Returns the atoms that shard the dims of an `enter` or a `leave`.
 AtomMask atoms_of_dims(std::span<const std::int64_t> attrs);
 /// Throws corrupt, naming the atoms, unless all operands of the op are manual along the same atoms.
-/// The operand of a `leave` may vary only over those of its atoms that shard one of the dims.
+/// Of the atoms of a `leave`, its operand may vary only over those that shard one of the dims.
 void check_manual(const Program& program, const ManualAxes& axes, const Mesh& mesh, OpId op);
-/// Checks all ops like the function above, and that no output of the program is manual.
+/// Checks all ops with the function above, and checks that no output of the program is manual.
 void check_manual(const Program& program, const Mesh& mesh);
 
 }  // namespace weft
