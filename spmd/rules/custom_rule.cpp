@@ -16,7 +16,8 @@ using Names = std::span<const RuleText::Name>;
 
 Names names_of(const RuleText& rule) { return std::span(rule.names).first(rule.num_names); }
 
-/// Returns the names of the factors of one type, or of all factors, with `between` between them.
+/// Returns the names of the factors of this type (of all factors without a type), separated by
+/// `between`.
 std::string joined(const RuleText& rule, std::string_view between,
                    std::optional<FactorType> type = {}) {
   std::string text;
@@ -60,7 +61,8 @@ std::string explain(const RuleFault& fault, std::string_view text) {
   }
 }
 
-/// Sets the type of the factors that a field of CustomOp names in addition to the rule's text.
+/// Sets the type of the factors that a field of CustomOp names, besides those named in the rule's
+/// text.
 void set_types(RuleText& rule, std::string_view field, std::span<const std::string> names,
                FactorType type) {
   for (const std::string& name : names) {

@@ -1,6 +1,6 @@
 #pragma once
 /// FactorRule: the correspondence between the dims of an op's operands and of its result (Shardy's
-/// op sharding rules). Propagation and partitioning use nothing else to decide how to shard an op.
+/// op sharding rules). Propagation and partitioning decide by the rule alone how to shard an op.
 
 #include <cstdint>
 #include <utility>
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// pass_through: the op works on each part alone. reduction: the parts give partial results.
-/// need_replication: the op can't be sharded along the factor.
+/// What happens if a factor is sharded. pass_through: the op works on each part alone. reduction:
+/// each part gives a partial result. need_replication: the factor can't be sharded.
 enum class FactorType : std::uint8_t { pass_through, reduction, need_replication };
 
 struct Factor {
@@ -23,19 +23,19 @@ struct Factor {
   ReduceKind reduce_kind = ReduceKind::add;
 };
 
-/// The largest number of factors in a rule, and in one dim.
+/// The largest number of factors of a rule, and of one dim.
 inline constexpr std::size_t kFactorCountMax = 32;
 inline constexpr std::size_t kDimFactorCountMax = 15;
 
 using DimFactors = InplaceVector<std::uint8_t, kDimFactorCountMax>;
 
-/// dims[tensor][dim] lists the factors of a dim, major to minor; the tensors are the operands, then
-/// the result. The product of the factors' sizes is the dim's size. A dim without factors can't be
-/// sharded. A factor occurs at most once in a tensor.
+/// The factor rule of an op. dims[tensor][dim] has the factors of a dim, major to minor. The
+/// tensors are the operands, followed by the result. The product of the factors' sizes is the dim's
+/// size. A dim without factors can't be sharded. A factor occurs at most once in a tensor.
 struct FactorRule {
   std::vector<Factor> factors;
   std::vector<InplaceVector<DimFactors, kDimCountMax>> dims;
-  bool elementwise = false;  ///< elementwise, reshape or transpose: propagation treats it first
+  bool elementwise = false;  ///< elementwise, reshape or transpose; propagated first
 };
 
 /// Builds a FactorRule.

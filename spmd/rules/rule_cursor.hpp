@@ -1,12 +1,12 @@
 #pragma once
-/// RuleCursor: a position in a sharding rule's text.
+/// RuleCursor: a reading position in the text of a sharding rule.
 
 #include <cstddef>
 #include <string_view>
 
 namespace weft {
 
-/// A reading position. It moves past the tokens and words that it accepts.
+/// A position that moves past the tokens and words that are accepted.
 class RuleCursor {
  public:
   constexpr explicit RuleCursor(std::string_view text) : text_(text) {}

@@ -23,8 +23,8 @@ class RuleReader {
       if (!accept_tensor(false)) return fault_;
     } while (cursor_.accept(","));
     if (!cursor_.accept("->")) return refuse(RuleFault::Kind::character);
-    // In weft's own rules "-> d*" has no operand. In a user's rule "-> d" has one operand, a
-    // scalar.
+    // A rule of weft such as "-> d*" is for ops without operands, but a user's rule such as "-> d"
+    // is for one operand, a scalar.
     if (extended_ && rule.num_tensors == 1 && rule.tensors[0].count == 0) rule.num_tensors = 0;
     if (!accept_tensor(true)) return fault_;
     while (!cursor_.at_end()) {
@@ -33,7 +33,8 @@ class RuleReader {
     return {};
   }
 
-  /// Completes and checks the rule. Called after read() and after the caller has set further types.
+  /// Completes and checks the rule. Must be called after read(), once the caller has set further
+  /// types.
   constexpr RuleFault finish() {
     for (std::size_t i = 0; i < rule_->num_names; ++i) {
       RuleText::Name& factor = rule_->names[i];
@@ -65,7 +66,7 @@ class RuleReader {
   constexpr bool accept_tensor(bool is_result) {
     if (rule_->num_tensors == RuleText::kTensorCountMax) return fail(Kind::tensors);
     RuleText::TensorDims& dims = rule_->tensors[rule_->num_tensors++];
-    // A clause also begins with a word, but "=" follows that word.
+    // The first word of a clause isn't a name: "=" follows it.
     while (cursor_.next_is_letter()) {
       const std::size_t begin = cursor_.at();
       const std::string_view name = cursor_.word();
@@ -118,7 +119,7 @@ class RuleReader {
     return true;
   }
 
-  /// Orders the names as in the text, or by the order clause, which must have each name once.
+  /// Orders the names as in the text, or as in the order clause, which must have each name once.
   constexpr RuleFault order_names() {
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < rule_->num_names; ++i) {
@@ -138,7 +139,7 @@ class RuleReader {
   RuleFault fault_{};
 };
 
-/// Returns the rule of one of weft's own ops. A wrong text doesn't compile.
+/// Returns the rule of one of weft's own ops. If the text is wrong, the call doesn't compile.
 consteval RuleText own_rule(std::string_view text) {
   RuleText rule;
   RuleReader reader(text, true);

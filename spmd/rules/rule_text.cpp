@@ -3,8 +3,8 @@
 namespace weft {
 namespace {
 
-/// Returns the number of dims that each name stands for. A name with `*` stands for the remaining
-/// dims of a tensor in which the counts of all other names are known.
+/// Returns the number of dims for which each name stands. A name with `*` stands for all remaining
+/// dims of a tensor once the counts of the tensor's other names are known.
 std::array<int, kFactorCountMax> count_dims(const RuleText& text,
                                             std::span<const Shape* const> tensors) {
   std::array<int, kFactorCountMax> counts{};

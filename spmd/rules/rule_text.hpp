@@ -23,8 +23,8 @@ namespace weft {
 struct RuleText {
   static constexpr std::size_t kTensorCountMax = 9;
   struct Name {
-    std::string_view name{};  ///< a part of the text, which must outlive the RuleText
-    bool any_count = false;   ///< stands for any number of dims
+    std::string_view name{};  ///< points into the text, which must outlive this object
+    bool any_count = false;   ///< whether the name stands for any number of dims
     bool in_operands = false;
     bool in_result = false;
     FactorType type = FactorType::pass_through;
@@ -51,10 +51,10 @@ struct RuleFault {
     none,
     character,        ///< expected ',' or '->'
     after_result,     ///< expected a clause or the end
-    repeated,         ///< a name stands twice for one tensor
+    repeated,         ///< a tensor has a name twice
     dims,             ///< a tensor has too many dims
     names,            ///< the rule has too many factors
-    tensors,          ///< the rule has too many operands
+    tensors,          ///< the rule has too many tensors
     clause,           ///< expected a factor's name or '}' in a clause
     unknown_name,     ///< a clause has a name that no tensor has
     summed_result,    ///< a reduction factor is in the result
@@ -63,12 +63,12 @@ struct RuleFault {
   };
   Kind kind = Kind::none;
   std::size_t at = 0;       ///< position in the text
-  std::string_view name{};  ///< the factor's name
+  std::string_view name{};  ///< the name of the wrong factor
   constexpr explicit operator bool() const { return kind != Kind::none; }
 };
 
-/// Returns the rule for operands and a result of these shapes. If the dtype can't be added up
-/// (`adds` is false), reduction factors need replication.
+/// Returns the rule for operands and a result of these shapes. If values of the dtype can't be
+/// added up (`adds` is false), reduction factors need replication.
 FactorRule to_factor_rule(const RuleText& text, std::span<const Shape* const> tensors, bool adds);
 
 }  // namespace weft
