@@ -61,22 +61,22 @@ class Run {
   void iterate(const LoopRange& range) {
     const std::int64_t length = length_of_loop(program_, range.begin);
     const bool reversed = is_reversed_loop(program_, range.begin);
-    // The carries are evaluated before the first iteration, and have the loop's own value as an
-    // operand.
+    // The loop's own value is set first, because it is an operand of the carries, which are
+    // evaluated before the first iteration.
     values_[program_.result(range.begin)] = ChipElements(chips_, {0});
     for (const OpId carry : range.carries) values_[program_.result(carry)] = evaluate_(carry);
     for (std::int64_t i = 0; length == 0 || i < length; ++i) {
       const auto number = static_cast<double>(reversed ? length - 1 - i : i);
       values_[program_.result(range.begin)] = ChipElements(chips_, {number});
       if (!ops(range.begin + 1, range.end)) break;
-      // This replaces the carries only after all next values have been computed, because the next
-      // value of a carry may be another carry.
+      // The carries are replaced only when all next values are computed, because the next value of
+      // a carry may be another carry.
       for (const OpId next : range.nexts) {
         values_[program_.op_operands(next)[1]] = values_[program_.result(next)];
       }
     }
-    // The `test` may have ended the loop before `next` ops ran, so these get the values of the
-    // carries.
+    // The `next` ops get the values of the carries, because the `test` may have ended the loop
+    // before they ran.
     for (const OpId next : range.nexts) {
       values_[program_.result(next)] = values_[program_.op_operands(next)[1]];
     }

@@ -28,7 +28,7 @@ void check_shard(const Mesh& mesh, const CutTensor& tensor) {
   }
 }
 
-/// Returns the shape of all shards put together: the global shape plus any padding.
+/// Returns the shape that all shards form together: the global shape plus any padding.
 Shape stored_shape(const Mesh& mesh, const Shape& local, const Sharding& sharding) {
   Shape stored = local;
   for (int dim = 0; dim < local.size(); ++dim)

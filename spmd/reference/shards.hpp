@@ -19,13 +19,13 @@ struct CutTensor {
   const Sharding& sharding;
 };
 
-/// Cuts a global tensor into shards. Fills padding with NaN, or 1 for integers, since no result may
-/// depend on it. Throws invalid_argument if the local type isn't that of a shard, or if
-/// `whole` has another number of elements.
+/// Cuts a global tensor into shards. Fills padding with NaN, or 1 for integers, so that tests
+/// notice if a result depends on it. Throws invalid_argument if the local type isn't the type of a
+/// shard, or if `whole` doesn't have the global number of elements.
 ChipElements cut_shards(const Mesh& mesh, const Elements& whole, const CutTensor& tensor);
 
 /// Joins shards to the global tensor. WEFT_CHECK verifies that chips with the same part have equal
-/// elements. Throws as cut_shards().
+/// elements. Throws like cut_shards().
 Elements join_shards(const Mesh& mesh, const ChipElements& shards, const CutTensor& tensor);
 
 }  // namespace weft

@@ -82,8 +82,8 @@ class Simulation {
     return parts;
   }
 
-  /// Joins the parts of the group's chips, as `leave` does. Chips that have the same part of the
-  /// whole have equal values.
+  /// Computes the op `leave`: joins the parts that the chips of each group have. Chips with the
+  /// same part have equal values, so their order doesn't matter.
   ChipElements left(OpId op, const ChipElements& x) const {
     const Shape& part = program_.shape(program_.op_operands(op)[0]);
     const Shape& whole = program_.shape(program_.result(op));
