@@ -13,8 +13,7 @@ std::int64_t num_elements(const Program& program, OpId op) {
 }
 
 /// Returns whether an op of the loop makes an operand of `fill`, which is a fill, a spread or a
-/// view. Such a `fill` can't be in the loop, because the loop would read the operand before it is
-/// complete.
+/// view. If so, `fill` can't be in the loop, which would read the operand before it is complete.
 bool reads_from(const Program& program, OpId fill, const FusedLoop& loop) {
   return std::ranges::any_of(program.op_operands(fill), [&](ValueId scalar) {
     const OpId op = program.defining_op(scalar);
@@ -52,7 +51,7 @@ std::vector<bool> tiled_values(const Program& program, const Target& target,
                                std::span<const OpId> borders) {
   std::vector<bool> tiled(program.num_values(), false);
   if (target.tile_elements == 0) return tiled;
-  // For each elementwise op, this is the first op of its loop.
+  // By elementwise op: the first op of the op's loop.
   std::vector<OpId> loop_of(program.num_ops(), kNoId);
   for (const auto [first, count] : fused_loops(program, target, borders)) {
     for (OpId op = first; op < first + count; ++op) {
@@ -98,7 +97,8 @@ std::vector<TileBuffers::Entry> TileBuffers::of(const FusedLoop& loop) {
   }
   for (OpId op = loop.first; op < loop.first + loop.count; ++op) {
     if (!is_elementwise(program_.kind(op))) continue;
-    // The result gets a buffer before the operands free theirs, because it must not overlap them.
+    // The result gets its buffer before operands release theirs, because it must not overlap
+    // operands.
     if (const ValueId result = program_.result(op); tiled_[result]) {
       if (free.empty()) free.push_back(count++);
       give(result, free.back());

@@ -9,8 +9,8 @@ namespace weft {
 
 namespace {
 
-/// Returns whether the operand of the op is a loop's carry. The op's result must then be stored,
-/// because the next value may overwrite the carry before the result's last reader has read it.
+/// Returns whether the operand of the op is a loop's carry. If so, the op's result must be stored,
+/// because the carry may be overwritten before the last reader of the result has run.
 bool reads_carry(const Program& program, OpId op) {
   const OpId maker = program.defining_op(program.op_operands(op)[0]);
   return maker != kNoId && program.kind(maker) == OpKind::carry;
@@ -23,8 +23,8 @@ std::optional<Spread> spread_of(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
   Spread spread;
-  std::int64_t repeats = 1;  // how often each element, or the whole operand, is repeated
-  int changes = 0;  // changes between dims with the operand's elements and dims that repeat
+  std::int64_t repeats = 1;  // how often each element or the whole operand is repeated
+  int changes = 0;           // between dims of the operand and dims that repeat
   std::optional<bool> was_kept;
   for (int dim = 0; dim < to.size(); ++dim) {
     if (to[dim] == 1) continue;
