@@ -1,6 +1,6 @@
 #pragma once
-/// Cost: the computation that an op needs on any chip. A Target says how much time this computation
-/// takes on its chip.
+/// Cost: the computation that an op needs, the same on every kind of chip. A Target says how much
+/// time the computation takes on its kind of chip.
 
 #include <cstdint>
 
@@ -18,12 +18,12 @@ enum class Work : std::uint8_t {
   long_function,  ///< any other function: a power, a sine
 };
 
-/// The flops of an op. A multiplication and an addition in a product count as 2.
+/// The cost of an op, in flops. A multiply-add of a product counts 2.
 struct Cost {
   enum class How : std::uint8_t {
-    nothing,   ///< the op only moves, makes or converts elements, or its computation is unknown
-    elements,  ///< 1 for each element of the result
-    function,  ///< counted by a function
+    nothing,        ///< the op only moves, makes or converts elements, or its work is unknown
+    elements,       ///< 1 for each element of the result
+    function,       ///< computed by a function
     decomposition,  ///< the flops of its primitives
   };
   using Flops = std::int64_t (*)(const Program&, OpId, const Mesh&);
