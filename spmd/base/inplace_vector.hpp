@@ -1,6 +1,6 @@
 #pragma once
-/// InplaceVector: a vector of at most N elements that are stored in the object itself (C++26's
-/// std::inplace_vector).
+/// InplaceVector: a vector of at most N elements, which are stored in the object itself (like
+/// C++26's std::inplace_vector).
 
 #include <array>
 #include <cstddef>

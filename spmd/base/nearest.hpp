@@ -1,5 +1,5 @@
 #pragma once
-/// Finds names that resemble a given one, for error messages.
+/// Finds names that resemble a given name, for error messages.
 
 #include <span>
 #include <string>
