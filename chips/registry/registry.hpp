@@ -26,7 +26,7 @@ struct EngineParts {
   const Recorder& recorder;
   WaitPolicy policy{};
   int local_index = 0;                        ///< the chip's index among the chips of its worker
-  std::unique_ptr<CollectiveTier> network{};  ///< to the chips of other hosts; null: there are none
+  std::unique_ptr<CollectiveTier> network{};  ///< connects to chips of other hosts, or null
 };
 
 struct ChipKind {
