@@ -11,13 +11,14 @@
 namespace weft {
 namespace {
 
-/// Set in a count while a thread changes it between 0 and 1 and sets or clears the bit with it.
+/// Set in a count while a thread changes the count between 0 and 1 and sets or clears the ledger's
+/// bit.
 constexpr std::uint32_t kChanging = 1U << 31U;
 constexpr std::size_t kSizesPerOctave = 8;
-/// The blocks that allocate() tests before it makes another one.
+/// How many blocks allocate() tests for reuse before it makes a new block.
 constexpr std::size_t kLooks = 16;
 
-/// Rounds up to one of the sizes of blocks, which are at most an eighth apart.
+/// Rounds `bytes` up to a size of blocks. Neighboring sizes differ by at most an eighth.
 std::size_t size_of(std::size_t bytes) {
   const std::size_t octave = std::bit_floor(std::max(bytes, kBlockBytesMin));
   const std::size_t unit = std::max(octave / kSizesPerOctave, kBlockBytesMin);
@@ -78,7 +79,7 @@ std::uint32_t Blocks::count(BlockId block) const noexcept {
   return known == nullptr ? 0 : known->load(std::memory_order_relaxed) & ~kChanging;
 }
 
-/// Expects the count kChanging, and leaves it at 1.
+/// Sets the ledger's bit and then the count to 1. Expects a count of kChanging.
 void Blocks::begin_hold(Count& count, LedgerRow& row) noexcept {
   set_bit(row, self_);
   count.store(1, std::memory_order_release);
@@ -116,7 +117,8 @@ void Blocks::take(BlockId block) {
 void Blocks::release(BlockId block) noexcept {
   Count& count = *known_count(block);
   std::uint32_t before = count.load(std::memory_order_relaxed);
-  // No other thread changes this count between 0 and 1 while the caller holds the block.
+  // This is the only thread that can change the count between 0 and 1, since the caller holds the
+  // block.
   while (!count.compare_exchange_weak(before, before == 1 ? kChanging : before - 1,
                                       std::memory_order_acq_rel)) {
   }
@@ -127,7 +129,7 @@ void Blocks::release(BlockId block) noexcept {
   count.store(0, std::memory_order_release);
   if (block.owner() != self_) return;
   const std::lock_guard lock(heap_mutex_);
-  // A block that this process has taken back from a message may still be there.
+  // A block that this process gave up, and then took back from a message, may still be in `idle_`.
   if (is_idle_[block.index()]) return;
   is_idle_[block.index()] = true;
   idle_[bytes].push_back(block.index());
@@ -153,8 +155,8 @@ BlockId Blocks::allocate(std::size_t bytes) {
   return block;
 }
 
-/// Returns a free block of the size. Of the blocks in question, tests the `looks` ones that were
-/// released last; those that others hold are tested last the next time.
+/// Returns a free block of `bytes` bytes, if there is one. Tests the `looks` idle blocks of this
+/// size that were released last. Blocks that other processes hold are tested last the next time.
 std::optional<std::uint32_t> Blocks::reuse(std::size_t bytes, std::size_t looks) {
   const auto found = idle_.find(bytes);
   if (found == idle_.end()) return std::nullopt;

@@ -15,8 +15,8 @@ bool less(BlockId a, BlockId b) { return a.word < b.word; }
 
 bool has_memory(PeerState state) { return state == PeerState::alive || state == PeerState::dead; }
 
-/// Appends the blocks of a message that lies in a block. The dead process wrote it, so nothing
-/// changes it any more.
+/// Appends the ids of the blocks that a long message lists. `block` contains the message's list and
+/// body. The dead process wrote them, so they don't change any more.
 void append_long(const PeerMemory& owner, BlockId block, std::vector<BlockId>& blocks) {
   if (block.owner() != owner.peer().slot || block.index() >= owner.block_count()) return;
   const LedgerRow& row = owner.ledger_row(block.index());
@@ -30,7 +30,7 @@ void append_long(const PeerMemory& owner, BlockId block, std::vector<BlockId>& b
   blocks.insert(blocks.end(), listed.begin(), listed.end());
 }
 
-/// Calls f(memory) for each peer that has memory, living or dead.
+/// Calls f(memory, state) for each peer, living or dead, that has memory.
 template <typename F>
 void for_each_memory(const PeerTable& table, Peers& peers, F f) {
   for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
@@ -39,7 +39,7 @@ void for_each_memory(const PeerTable& table, Peers& peers, F f) {
     try {
       f(peers.current(slot), life.state);
     } catch (const Error& error) {
-      // It died before it made its memory, or while it made it.
+      // The peer died before its memory was complete.
       if (error.code() != Errc::not_found && error.code() != Errc::corrupt) throw;
     }
   }
@@ -98,7 +98,7 @@ void Burial::collect_sent() {
   std::sort(sent_.begin(), sent_.end(), less);
 }
 
-/// Clears the dead process's bits of all blocks except those in `kept`, which is sorted.
+/// Clears the dead process's bits of all blocks except the blocks in `kept`, which is sorted.
 void Burial::clear_bits(const std::vector<BlockId>& kept) {
   const std::uint64_t mask = ~(std::uint64_t{1} << (dead_.slot % 64));
   for_each_memory(*table_, *peers_, [&](const PeerMemory& owner, PeerState) {

@@ -11,8 +11,8 @@
 ///   heap  = the bytes of the blocks                    "weft-<system>-heap-<slot>.<incarnation>"
 ///
 /// Entry n of a lane, counted from 1, is entries[(n - 1) % kLaneEntryCount]. The ledger, the lanes
-/// and the heap are sparse: a page has memory once it is reserved. Invariants: lane_node.hpp. A
-/// change of any of this needs a new version.
+/// and the heap are sparse: a page gets memory when it is reserved. Invariants: lane_node.hpp. A
+/// change of the format needs a new version.
 
 #include <atomic>
 #include <cstddef>
@@ -45,17 +45,17 @@ struct TableHeader {
 };
 static_assert(sizeof(TableHeader) == 128);
 
-/// Whether the keeper has started the process of a slot, or it has attached. A process that is
-/// `leaving` takes no messages any more, and settles no deaths.
+/// How a process got its slot: the keeper started the process, or the process attached itself. A
+/// process that is `leaving` takes no more messages and settles no deaths.
 enum class PeerRole : std::uint32_t { started = 0, attached = 1, leaving = 2 };
 
 struct alignas(64) PeerRow {
-  std::atomic<std::uint32_t> life;  ///< a PeerLife; who takes a free slot, or the keeper, writes it
+  std::atomic<std::uint32_t> life;  ///< a PeerLife; set by the keeper or a claiming process
   std::atomic<std::int32_t> pid;
   std::atomic<std::uint32_t> role;  ///< a PeerRole
-  std::atomic<std::uint32_t> host;  ///< on which the process runs; 0 in a system on one host
+  std::atomic<std::uint32_t> host;  ///< the process's host; 0 in a system on one host
   std::byte reserved[48];
-  /// [d]: the last incarnation of slot d whose death this peer has settled.
+  /// settled[d] is the last incarnation of slot d whose death this peer has settled.
   std::atomic<std::uint32_t> settled[kPeerCountMax];
 };
 static_assert(sizeof(PeerRow) == 64 + 4 * kPeerCountMax);
@@ -66,7 +66,7 @@ struct MailHeader {
   std::uint32_t port_count;
   std::uint64_t heap_bytes;
   std::atomic<std::uint32_t> row_count;  ///< rows of the ledger that have been used
-  std::uint32_t has_one_bell;            ///< 1: senders to any port ring at port 0
+  std::uint32_t has_one_bell;            ///< 1: the bell of port 0 serves all ports
   std::byte reserved[96];
 };
 static_assert(sizeof(MailHeader) == 128);
@@ -74,27 +74,27 @@ static_assert(sizeof(MailHeader) == 128);
 struct alignas(64) LedgerRow {
   std::atomic<std::uint64_t> holders[kPeerCountMax / 64];  ///< a bit for each slot
   std::atomic<std::uint64_t> sets;
-  std::atomic<std::uint64_t> offset;  ///< in the heap; only the owner writes it
+  std::atomic<std::uint64_t> offset;  ///< in bytes from the heap's start; set by the owner
   std::atomic<std::uint64_t> bytes;
   std::byte reserved[8];
 };
 static_assert(sizeof(LedgerRow) == 64);
 
 struct Entry {
-  std::atomic<std::uint64_t> number;  ///< its store publishes the other fields
+  std::atomic<std::uint64_t> number;  ///< storing it publishes the other fields
   std::uint64_t call;
   std::uint32_t target;
   std::uint32_t kind;
   std::uint32_t body_bytes;
   std::uint16_t block_count;
-  std::uint16_t is_in_block;  ///< 1: body and list of blocks are in blocks[0], as a LongBody
+  std::uint16_t is_in_block;  ///< 1: body and block list are in block blocks[0], as a LongBody
   std::uint32_t blocks[kInlineBlockCount];
   std::byte body[kInlineBodyBytes];
 };
 static_assert(sizeof(Entry) == 128);
 
-/// The head of a block that has the rest of a message that doesn't fit an entry. The words of its
-/// `block_count` BlockIds follow, and then the body.
+/// The head of a block that contains the body and the block list of a message that doesn't fit an
+/// entry. After the head come the message's `block_count` BlockIds, then its body.
 struct LongBody {
   std::uint32_t body_bytes;
   std::uint32_t block_count;
@@ -102,17 +102,19 @@ struct LongBody {
 
 struct Lane {
   alignas(128) std::atomic<std::uint64_t> head;  ///< the number of the last entry that was taken
-  std::atomic<std::uint32_t> sender_waits;       ///< 1: the taker must count `room` up
+  std::atomic<std::uint32_t> sender_waits;       ///< 1: the taker must increment `room`
   std::atomic<std::uint32_t> room;               ///< the sender sleeps on this word
   alignas(128) Entry entries[kLaneEntryCount];
 };
 static_assert(sizeof(Lane) == 128 + 128 * kLaneEntryCount);
 
 struct PortHead {
-  alignas(128) std::atomic<std::uint64_t> news[kPeerCountMax / 64];  ///< lanes with new entries
-  /// Lanes whose memory is reserved. Set before the first entry, and never cleared.
+  /// A bit for each lane that has new entries.
+  alignas(128) std::atomic<std::uint64_t> news[kPeerCountMax / 64];
+  /// A bit for each lane whose memory is reserved. A sender sets it before its first entry; it is
+  /// never cleared.
   std::atomic<std::uint64_t> opened[kPeerCountMax / 64];
-  alignas(128) std::atomic<std::uint32_t> asleep;  ///< 1: a sender must ring
+  alignas(128) std::atomic<std::uint32_t> asleep;  ///< 1: the taker sleeps, so a sender must ring
   std::atomic<std::uint32_t> rung;                 ///< the taker sleeps on this word
 };
 static_assert(sizeof(PortHead) == 256);

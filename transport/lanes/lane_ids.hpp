@@ -1,5 +1,5 @@
 #pragma once
-/// The names of processes and blocks of an actor system.
+/// Ids of the processes and blocks of an actor system.
 
 #include <cstdint>
 
@@ -12,8 +12,8 @@ enum class PeerState : std::uint32_t {
   dead = 3,
 };
 
-/// One word, so that a reader never combines the state of one process with the incarnation of
-/// another.
+/// The state and the incarnation of a slot. They are stored as one word, so that a reader never
+/// combines the state of one process with the incarnation of another.
 struct PeerLife {
   PeerState state = PeerState::free;
   std::uint32_t incarnation = 0;
@@ -25,7 +25,7 @@ struct PeerLife {
   friend bool operator==(const PeerLife&, const PeerLife&) = default;
 };
 
-/// Names a process of an actor system.
+/// Identifies a process of an actor system.
 struct PeerId {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
@@ -38,8 +38,8 @@ struct PeerId {
   friend bool operator==(const PeerId&, const PeerId&) = default;
 };
 
-/// Identifies a block among all blocks of a system: the slot of its owner, in whose heap it lies,
-/// and the index of its row in the owner's ledger.
+/// Identifies a block among all blocks of a system by the slot of its owner, whose heap has the
+/// block, and the index of its row in the owner's ledger.
 struct BlockId {
   std::uint32_t word = 0;
 

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// Three words that lanes don't interpret.
+/// What a message is about, in three words that lanes don't interpret.
 struct LaneHeading {
   std::uint64_t call = 0;
   std::uint32_t target = 0;
@@ -25,8 +25,8 @@ struct OutMessage {
   std::span<const BlockId> blocks{};  ///< at most kMessageBlocksMax
 };
 
-/// A message that was taken. Whoever takes it holds each of its blocks once for each mention, and
-/// has to release them.
+/// A message that this process has taken. A block that the message lists k times is held k times,
+/// and the user of this object has to release it as often.
 class InMessage {
  public:
   PeerId from{};

@@ -49,14 +49,15 @@ void LaneNode::pass_on_last_messages(std::uint32_t port, std::uint32_t slot,
       message = ports_[port]->take_from_dead(slot);
     } catch (const Error& error) {
       if (error.code() != Errc::corrupt) throw;
-      return;  // what follows the corrupt message is lost with its sender
+      return;  // messages after the corrupt one are lost with their sender
     }
     if (!message) return;
     on_message(std::move(*message));
   }
 }
 
-/// Called once for each port and dead peer.
+/// Notes that one port has settled the death of `dead`. The last port's call frees the senders to
+/// `dead`, reports lost messages, and marks the death settled.
 void LaneNode::finish_settling(PeerId dead) {
   const std::lock_guard lock(mutex_);
   std::uint32_t& unsettled = unsettled_ports_.try_emplace(dead.slot, port_count()).first->second;

@@ -1,32 +1,32 @@
 #pragma once
-/// LaneNode: the part of a process in the exchange of messages between the processes of an actor
+/// LaneNode: one process's part in the exchange of messages between the processes of an actor
 /// system. A message goes through a lane: 64 entries in the taker's memory, with one sender and one
-/// taker. Tensors and long bodies lie in blocks of the sender's heap, and aren't copied.
+/// taker. Tensors and long bodies are in blocks of the sender's heap, and aren't copied.
 ///
 /// Invariants (tests/unit/transport/lanes/ledger_model_test.cpp explores all schedules of small
 /// cases, tests/fault/lanes kills processes at random instants):
 /// 1. Only its owner allocates a block. The block is free if no process holds it.
-/// 2. A process holds a block by one bit in the owner's ledger. How often it holds the block, it
-///    counts in memory of its own. Setting and clearing a bit can be repeated, so the keeper can
+/// 2. A process holds a block by one bit in the owner's ledger. It counts how often it holds the
+///    block in memory of its own. To set or clear a bit twice does no harm, so the keeper can
 ///    clear the bits of a dead process without knowing at which instruction it died.
 /// 3. A bit is set only while another process's bit is set, or by the owner for a free block. A
-///    sender holds the blocks of a message until it was taken: the taker sets its bits first, and
-///    then counts `head` up.
-/// 4. `sets` is counted up after a bit was set, and before the taker counts `head` up. Whoever
-///    reads that all words of bits are zero, between two equal values of `sets`, has missed no hold
-///    that moved from a word not read yet to a word already read. So the block is free.
+///    sender holds the blocks of a message until it is taken: the taker sets its bits first, and
+///    then increments `head`.
+/// 4. `sets` is incremented after a bit is set, and before the taker increments `head`. A reader
+///    that finds all words of bits zero, between two equal values of `sets`, has missed no hold
+///    that moved from a word it hadn't read yet to a word it had read. So the block is free.
 /// 5. The bits of a dead process are cleared at once, except those of blocks in entries that nobody
-///    has taken. These are cleared when all living processes have taken what the dead one sent.
-///    A slot is given to another process only after that, and when nobody holds a block of the
+///    has taken. These are cleared when all living processes have taken what the dead process sent.
+///    The slot is given to another process only after that, and when nobody holds a block of the
 ///    dead process's heap.
-/// 6. The taker clears a dead sender's lane before it reports that it has settled the death, so the
+/// 6. The taker clears a dead sender's lane before it reports the death as settled. So the entry
 ///    numbers of the next sender begin at 1 in an empty lane.
 /// 7. No wake is lost: the sender stores `number`, sets its bit in `news` and then loads `asleep`;
 ///    the taker stores `asleep` and then loads `news`. All are seq_cst.
-/// 8. The same holds for a sender that waits for room: it stores `sender_waits` and then loads
+/// 8. Likewise a sender that waits for room loses no wake: it stores `sender_waits` and then loads
 ///    `head`; the taker stores `head` and then loads `sender_waits`.
-/// 9. A sender that finds its bit in `news` set needn't set it: the taker clears it before it reads
-///    the lane, in the total order of seq_cst operations, so it finds the entry.
+/// 9. A sender that finds its bit in `news` set needn't set it: the taker clears the bit and then
+///    reads the lane, in the total order of seq_cst operations. So the taker finds the new entry.
 
 #include <cstdint>
 #include <functional>
@@ -44,14 +44,15 @@
 
 namespace weft {
 
-/// Thread-safe, except that a port is used by one thread at a time.
+/// One process's ports, senders and blocks. Thread-safe, except that only one thread at a time may
+/// use a port.
 class LaneNode {
  public:
   using OnMessage = std::function<void(InMessage)>;
   using OnLost = std::function<void(const LaneHeading&)>;
 
-  /// Makes this process's memory. The keeper may mark the peer alive afterwards. `table` must
-  /// outlive this object.
+  /// Makes this process's shared memory. After that the keeper may mark the peer alive. `table`
+  /// must outlive this object.
   LaneNode(PeerTable& table, PeerId self, const PeerMemoryOptions& options);
 
   PeerId self() const { return peers_.own().peer(); }
@@ -63,14 +64,14 @@ class LaneNode {
   /// Returns the sender to a port of a peer, and opens it at the first call. See LaneSender.
   std::shared_ptr<LaneSender> sender(PeerId to, std::uint32_t port);
 
-  /// Passes on the last messages of processes that have died since the last call for this port,
-  /// and then settles their deaths. The thread that uses the port calls it. Cheap if no process has
-  /// died.
+  /// Passes on the last messages of the processes that have died since the last call for this port,
+  /// and then settles their deaths. Only the thread that uses the port may call this. Cheap if no
+  /// process has died.
   void settle(std::uint32_t port, const OnMessage& on_message);
-  /// Sets a function that gets the headings of messages that this process has sent and that their
-  /// taker died without taking. A thread in settle() calls it. Call this before any settle().
+  /// Sets a function that settle() calls, on its thread, with the headings of this process's
+  /// messages whose taker died without taking them. Call this before any settle().
   void set_on_lost(OnLost on_lost) { on_lost_ = std::move(on_lost); }
-  /// Releases the blocks of all messages that were taken by others.
+  /// Releases the blocks of all messages that other processes have taken.
   void release_taken();
 
  private:
@@ -83,13 +84,13 @@ class LaneNode {
   std::vector<std::unique_ptr<LanePort>> ports_;
   struct Seen {
     std::uint32_t deaths = 0;
-    std::vector<std::uint32_t> settled;  ///< by slot: an incarnation
+    std::vector<std::uint32_t> settled;  ///< by slot: the last incarnation settled
   };
-  std::vector<Seen> seen_;  ///< by port; only the port's thread reads it
+  std::vector<Seen> seen_;  ///< by port; only the port's thread uses its element
   OnLost on_lost_;
   std::mutex mutex_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<LaneSender>> senders_;
-  std::map<std::uint32_t, std::uint32_t> unsettled_ports_;  ///< by slot of a dead peer
+  std::map<std::uint32_t, std::uint32_t> unsettled_ports_;  ///< by the dead peer's slot
 };
 
 }  // namespace weft

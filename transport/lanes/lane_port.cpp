@@ -19,7 +19,7 @@ bool LanePort::has_news() const noexcept {
   return false;
 }
 
-/// Returns a lane that may have an entry: the first one behind the last in cyclic order.
+/// Returns the first lane after the last used one, in cyclic order, that may have an entry.
 std::optional<std::uint32_t> LanePort::next_lane() {
   for (std::size_t word = 0; word < open_.size(); ++word) {
     std::atomic<std::uint64_t>& news = head_->news[word];
@@ -72,7 +72,7 @@ std::optional<InMessage> LanePort::take_from(std::uint32_t sender) {
   return message;
 }
 
-/// Tells the sender that the entry was taken.
+/// Tells the sender that its entry was taken.
 void LanePort::skip(std::uint32_t sender) {
   ++taken_[sender];
   Lane& lane = peers_->own().lane(port_, sender);
@@ -80,8 +80,8 @@ void LanePort::skip(std::uint32_t sender) {
   if (lane.sender_waits.load(std::memory_order_seq_cst) != 0) give_room(lane, taken_[sender]);
 }
 
-/// Wakes a sender that waits for room, once half of the lane is free. So the sender isn't woken for
-/// each message.
+/// Wakes a sender that waits for room once half of the lane is free, because a wake for each
+/// message would cost too much.
 void LanePort::give_room(Lane& lane, std::uint64_t taken) {
   constexpr std::uint64_t kHalf = kLaneEntryCount / 2;
   const Entry& ahead = lane.entries[(taken + kHalf - 1) % kLaneEntryCount];
@@ -91,8 +91,8 @@ void LanePort::give_room(Lane& lane, std::uint64_t taken) {
   wake_all(lane.room);
 }
 
-/// Other processes may write to the entry and to long bodies at any time, so each word is loaded
-/// once, and the copy is checked.
+/// Copies and checks the entry. Other processes may write to it and to long bodies at any time, so
+/// each word is loaded only once, and the checks read the copy.
 void LanePort::read(const Entry& entry, InMessage& message) {
   message.heading = {.call = entry.call, .target = entry.target, .kind = entry.kind};
   const std::atomic_ref<const std::uint16_t> is_in_block(entry.is_in_block);

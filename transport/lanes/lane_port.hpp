@@ -13,35 +13,38 @@
 
 namespace weft {
 
-/// Used by one thread at a time, but for wake(). Invariants: lane_node.hpp.
+/// One thread at a time may use a port, except for the functions marked below. Invariants:
+/// lane_node.hpp.
 class LanePort {
  public:
   LanePort(Peers& peers, Blocks& blocks, std::uint32_t port);
 
-  /// Takes the next message. Takes from each lane in turn, in the lane's order. Absent if there is
-  /// none. Throws corrupt if a sender wrote a message that can't be; the message is then skipped.
+  /// Returns the next message: takes from the lanes in turn, and from each lane in its order.
+  /// Returns nothing if there is no message. Throws corrupt if a sender wrote an invalid message,
+  /// which is then skipped.
   std::optional<InMessage> take();
-  /// Whether take() may find a message.
+  /// Returns whether take() may find a message.
   bool has_news() const noexcept;
   /// Spins, and then sleeps until there is a message, wake() is called, or `at_most` has passed.
   void wait(int spins, std::chrono::nanoseconds at_most);
   /// Ends a wait(). Any thread may call it.
   void wake() noexcept;
 
-  /// The next four are for threads that take turns at the port. Who begins to take calls attend().
-  /// Who leaves the port to nobody calls listen(), so that senders ring, and then has_news().
+  /// The next four functions are for threads that take turns at the port. A thread that begins to
+  /// take messages calls attend(). A thread that leaves the port unattended calls listen(), so that
+  /// senders ring, and then has_news().
   void attend() noexcept;
   void listen() noexcept;
-  /// Counts the rings. Any thread may call it.
+  /// Returns how often the port's bell was rung. Any thread may call it.
   std::uint32_t rings() const noexcept;
-  /// Sleeps while rings() is `seen`, for at most `at_most`. May return early. Any thread may call
-  /// it.
+  /// Sleeps while rings() equals `seen`, for at most `at_most`. May return early. Any thread may
+  /// call it.
   void sleep(std::uint32_t seen, std::chrono::nanoseconds at_most) const noexcept;
 
-  /// Takes the next of the messages that `dead` sent before it died. Absent if none is left.
+  /// Returns the next of the messages that `dead` sent before it died, or nothing if none is left.
   std::optional<InMessage> take_from_dead(std::uint32_t dead);
-  /// Prepares the lane for the next process with the slot. Call it when take_from_dead() has
-  /// returned none.
+  /// Prepares the lane for the next process that gets the slot. Call it when take_from_dead() has
+  /// returned nothing.
   void clear(std::uint32_t dead);
 
  private:
@@ -57,9 +60,10 @@ class LanePort {
   std::uint32_t port_;
   PortHead* head_;
   std::array<std::uint64_t, kPeerCountMax> taken_{};
-  /// Lanes that may have entries: taken from `news`, but not found empty yet.
+  /// A bit for each lane that may have entries: the bit was taken from `news`, and the lane wasn't
+  /// found empty since.
   std::array<std::uint64_t, kPeerCountMax / 64> open_{};
-  std::uint32_t last_ = kPeerCountMax - 1;  ///< the lane of the last message
+  std::uint32_t last_ = kPeerCountMax - 1;  ///< the lane from which the last message came
   std::atomic<bool> woken_{false};
 };
 

@@ -51,7 +51,7 @@ bool LaneSender::send(const OutMessage& message, Ring ring_when) {
 void LaneSender::write(Entry& entry, const OutMessage& message) {
   const bool fits =
       message.body.size() <= kInlineBodyBytes && message.blocks.size() <= kInlineBlockCount;
-  // Another process may look for a call among the answers that are under way.
+  // Atomic because another process that looks for its call's answer may read this word meanwhile.
   std::atomic_ref(entry.call).store(message.heading.call, std::memory_order_relaxed);
   entry.target = message.heading.target;
   entry.kind = message.heading.kind;
@@ -63,7 +63,7 @@ void LaneSender::write(Entry& entry, const OutMessage& message) {
       entry.blocks[i] = message.blocks[i].word;
     }
   } else {
-    const BlockId block = put_in_block(message);  // may throw, before anything is away
+    const BlockId block = put_in_block(message);  // may throw; no block has been noted as away yet
     entry.blocks[0] = block.word;
     away_.push_back({sent_ + 1, block});
   }

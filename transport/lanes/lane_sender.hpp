@@ -15,8 +15,8 @@ namespace weft {
 
 /// Whether a message wakes the thread that takes messages from the port.
 enum class Ring : std::uint8_t {
-  if_asleep,  ///< only if the thread has said that it sleeps
-  always,     ///< also if the port is left to a thread that looks once a second
+  if_asleep,  ///< only if the thread has announced that it sleeps
+  always,     ///< even if the port is left to a thread that checks it once a second
 };
 
 /// Thread-safe. Invariants: lane_node.hpp.
@@ -28,19 +28,20 @@ class LaneSender {
 
   PeerId to() const { return to_; }
 
-  /// Returns false if the lane is full; then nothing has changed. Doesn't wait. Throws
-  /// invalid_argument for a body or a list of blocks that is too long, no_space if there is no
+  /// Sends the message without waiting. Returns false, and changes nothing, if the lane is full.
+  /// Throws invalid_argument if the body or the list of blocks is too long, no_space if there is no
   /// memory for a long body.
   bool send(const OutMessage& message, Ring ring_when = Ring::if_asleep);
-  /// Spins, and then sleeps until half of a full lane is free or `at_most` has passed. Returns
-  /// whether there is room. Several threads may wait.
+  /// Waits, first by spinning and then asleep, until half of a full lane is free or `at_most` has
+  /// passed. Returns whether there is room. Several threads may wait.
   bool wait_for_room(int spins, std::chrono::nanoseconds at_most);
-  /// Releases the blocks of the messages that were taken since the last call of send() or of this.
+  /// Releases the blocks of messages that the taker has taken since the last send() or
+  /// release_taken().
   void release_taken();
-  /// Releases the blocks of all messages, and returns the headings of those that weren't taken.
-  /// Nothing may be sent afterwards. Call it once the peer is dead.
+  /// Releases the blocks of all messages, and returns the headings of the messages that weren't
+  /// taken. Call it once the peer is dead, and send nothing afterwards.
   std::vector<LaneHeading> forget();
-  /// Returns the number of messages that were sent but not taken yet.
+  /// Returns how many messages were sent but not taken yet.
   std::uint64_t waiting() const;
 
  private:
@@ -64,10 +65,10 @@ class LaneSender {
   Lane* lane_;
   mutable std::mutex mutex_;
   std::uint64_t sent_ = 0;  // guarded by mutex_
-  /// An earlier value of the lane's head, so that most sends don't read the taker's cache line.
-  /// Guarded by mutex_.
+  /// An earlier value of the lane's head. Most sends need no newer one, so they don't read the
+  /// taker's cache line. Guarded by mutex_.
   std::uint64_t seen_head_ = 0;
-  std::deque<Away> away_;  // guarded by mutex_; ascending
+  std::deque<Away> away_;  // blocks of messages not taken yet, by number; guarded by mutex_
 };
 
 }  // namespace weft

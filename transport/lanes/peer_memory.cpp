@@ -37,7 +37,8 @@ void write_mail(Segment& mail, const PeerMemoryOptions& options) {
   std::atomic_ref(header->magic).store(kMailMagic, std::memory_order_release);
 }
 
-/// Returns the number of ports, checked against the mappings.
+/// Returns the number of ports. Throws if the header doesn't fit this version or the mappings'
+/// sizes.
 std::uint32_t read_mail(const Segment& mail, const Segment& heap) {
   auto& header = *reinterpret_cast<MailHeader*>(mail.data());
   const std::uint64_t magic = std::atomic_ref(header.magic).load(std::memory_order_acquire);

@@ -1,6 +1,6 @@
 #pragma once
-/// PeerMemory: what a process of an actor system shares with the others: its ports, its ledger of
-/// blocks, and its heap.
+/// PeerMemory: the memory that a process of an actor system shares with the others: its ports, its
+/// ledger of blocks, and its heap.
 
 #include <atomic>
 #include <cstddef>
@@ -15,19 +15,21 @@ namespace weft {
 
 struct PeerMemoryOptions {
   std::uint32_t port_count = 4;                   ///< 1 to kPortCountMax
-  std::size_t heap_bytes = std::size_t{8} << 30;  ///< address space for blocks, not memory
-  /// One thread takes from all ports, so senders to any of them ring at port 0.
+  std::size_t heap_bytes = std::size_t{8} << 30;  ///< only address space
+  /// Whether one thread takes from all ports. Senders to any of them then ring the bell of port 0.
   bool has_one_bell = false;
 };
 
-/// Thread-safe. Whoever opens the memory of another process can't write to its heap.
+/// Thread-safe. A process that opens the memory of another one can't write to its heap.
 class PeerMemory {
  public:
-  /// Throws invalid_argument, no_space, or io if the memory exists already.
+  /// Makes the memory of this process. Throws invalid_argument, no_space, or io if the memory
+  /// exists already.
   static PeerMemory create(std::string_view system, PeerId peer, const PeerMemoryOptions& options);
-  /// Throws not_found, version or corrupt. Sizes are checked against the mappings.
+  /// Maps the memory of another process. Throws not_found, version, or corrupt if a size doesn't
+  /// fit the mappings.
   static PeerMemory open(std::string_view system, PeerId peer);
-  /// Removes the names; mappings stay.
+  /// Removes the segments' names. Processes that have mapped them keep their mappings.
   static void remove(std::string_view system, PeerId peer) noexcept;
   /// Returns the name of the segment with the ports and the ledger.
   static std::string mail_name(std::string_view system, PeerId peer);
@@ -37,22 +39,23 @@ class PeerMemory {
   std::size_t heap_bytes() const { return heap_.capacity(); }
 
   PortHead& port(std::uint32_t port) const;
-  /// Returns the port at which who has sent to `port` rings.
+  /// Returns the port whose bell a sender to `port` rings.
   PortHead& bell_of(std::uint32_t port) const;
-  /// The lane must have been opened.
+  /// Returns a lane that has been opened.
   Lane& lane(std::uint32_t port, std::uint32_t sender) const;
-  /// Reserves the memory of the lane in which slot `sender` sends to a port, and makes it known to
-  /// the port. Throws no_space.
+  /// Reserves the memory of the lane from slot `sender` to a port, and announces the lane to the
+  /// port. Throws no_space.
   Lane& open_lane(std::uint32_t port, std::uint32_t sender);
   LedgerRow& ledger_row(std::uint32_t index) const;
-  /// The number of a call of this process, by which a taker sees whether the caller still waits.
+  /// Returns the word with the number of a call of this process. By it a taker sees whether the
+  /// caller still waits.
   std::atomic<std::uint64_t>& call(std::uint32_t index) const;
   std::byte* heap() const { return heap_.data(); }
 
-  /// The owner's: reserves memory for another block, and makes its row known. Blocks are made in
-  /// the order of their indices. Throws no_space; then nothing has changed.
+  /// Reserves memory for another block, and publishes its row. Only the owner calls it, in the
+  /// order of the indices. Throws no_space; then nothing has changed.
   void add_block(std::uint32_t index, std::size_t offset, std::size_t bytes);
-  /// The number of blocks. The owner may be making more.
+  /// Returns the number of blocks, which the owner may be raising.
   std::uint32_t block_count() const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kTableBytes = sizeof(TableHeader) + kPeerCountMax * sizeof(PeerRow);
 
-/// A process that has claimed slot s holds the lock on this byte + s of the table.
+/// The process that has claimed slot s holds the lock on byte kClaimByte + s of the table.
 constexpr std::uint32_t kClaimByte = 1;
 
 std::string prefix_of(std::string_view system) { return fmt::format("weft-{}-", system); }
@@ -63,7 +63,7 @@ int PeerTable::remove(std::string_view system) noexcept {
       count += Segment::remove(name) ? 1 : 0;
     }
   } catch (const Error&) {
-    // /dev/shm can't be listed, so it has no names to remove.
+    // Names that can't be listed can't be removed either.
   }
   return count;
 }
@@ -81,7 +81,7 @@ bool PeerTable::is_alive(PeerId peer) const noexcept {
   return life(peer.slot) == PeerLife{.state = PeerState::alive, .incarnation = peer.incarnation};
 }
 
-/// Takes the slot if it is free.
+/// Takes the slot if it is free, and sets `peer`. Returns whether it did.
 bool PeerTable::take(std::uint32_t slot, PeerId& peer) noexcept {
   const PeerLife before = life(slot);
   if (before.state != PeerState::free) return false;
@@ -106,8 +106,8 @@ PeerClaim PeerTable::claim() {
   PeerId peer;
   for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
     if (life(slot).state != PeerState::free) continue;
-    // The lock comes first, so a slot that is `joining` without a lock belongs to the keeper's
-    // process or to one that has died.
+    // The process takes the lock before the slot. So if a slot is `joining` and unlocked, the
+    // keeper gave it out, or the process that claimed it has died.
     std::optional<LifeLock> lock = LifeLock::take(segment_, kClaimByte + slot);
     if (!lock || !take(slot, peer)) continue;
     row(slot).role.store(static_cast<std::uint32_t>(PeerRole::attached), std::memory_order_seq_cst);

@@ -1,5 +1,5 @@
 #pragma once
-/// Peers: the memory of the processes of an actor system, as this process has mapped it.
+/// Peers: this process's mappings of the memory of the processes of an actor system.
 
 #include <array>
 #include <atomic>
@@ -25,11 +25,11 @@ class Peers {
   PeerMemory& own() const { return *own_; }
   std::uint32_t self() const { return own_->peer().slot; }
 
-  /// Returns the memory of the process that has the slot now, or had it last. A result for an
-  /// earlier incarnation of the slot is valid until two further incarnations were asked for.
-  /// Throws not_found if no process has had the slot, or the memory is removed.
+  /// Returns the memory of the process that has the slot now, or had it last. The result is valid
+  /// until current() has been asked for two later incarnations of the slot. Throws not_found if no
+  /// process has had the slot, or its memory is removed.
   PeerMemory& current(std::uint32_t slot);
-  /// Returns the memory that current() returned last for the slot. There must be one.
+  /// Returns the memory that the last current() for the slot returned. There must be one.
   PeerMemory& mapped(std::uint32_t slot) const;
 
  private:
