@@ -11,12 +11,13 @@
 namespace weft {
 namespace {
 
-/// `mailbox` is chosen only if all mailboxes of a group together have at most this many bytes. Each
-/// chip loads all of them; loading more takes longer than the second sync of the other algorithms.
+/// choose_algorithm() chooses `mailbox` only if all mailboxes of a group together have at most this
+/// many bytes, because each chip loads all of them. To load more takes longer than the second sync
+/// that the other algorithms need.
 constexpr std::uint64_t kAllMailboxesBytes = 4096;
 constexpr std::uint64_t kAllMailboxesBytesCrowded = 65536;
-/// Between hosts, an all_reduce is cut into slices if all sources together have more bytes than
-/// this. Below it, a second exchange takes longer than sending and adding more bytes.
+/// Between hosts, an all_reduce uses `slices` if all sources together have more bytes than this.
+/// With fewer bytes, the second exchange of `slices` takes longer than to send and add more bytes.
 constexpr std::uint64_t kUncutBytes = 65536;
 
 std::size_t elements(const Shape& shape, int begin, int end) {
@@ -25,7 +26,7 @@ std::size_t elements(const Shape& shape, int begin, int end) {
   return count;
 }
 
-/// Lists the transfers of one chip.
+/// Makes the list of one chip's transfers.
 class ChipTransfers {
  public:
   ChipTransfers(Algorithm algorithm, const CollectiveCall& call, int group_size, int index)
@@ -93,7 +94,8 @@ class ChipTransfers {
     WEFT_CHECK(false, static_cast<int>(call_.kind));
   }
 
-  /// Adds a read from member `from`. Offsets are in its source and in the chip's own destination.
+  /// Adds a read from member `from`. `source` is an offset in the member's source, `destination` an
+  /// offset in the chip's own destination.
   void fetch(int from, std::size_t source, std::size_t destination, std::int64_t count,
              const TransferLoop& outer = {}, const TransferLoop& inner = {}) {
     TransferEnd place{TransferEnd::Region::mailbox, from, source};
@@ -126,13 +128,14 @@ class ChipTransfers {
         {TransferEnd::Region::arena, kAllMembers, call_.destination + offset}, count);
   }
 
-  /// Adds a write of the sum of all slices of the chip to its own destination.
+  /// Adds a write to the chip's own destination: the sum of the chip's slice over all members.
   void reduce_slice() {
     const auto [offset, count] = slice_of(index_);
     fetch(kAllMembers, offset, offset, count);
   }
 
-  /// Adds reads of the other slices from the destinations of the chips that have added them.
+  /// Adds reads of the other slices of the sum, each from the destination of the chip that has
+  /// added it.
   void fetch_slices() {
     each_member([this](std::size_t member) {
       const auto [offset, count] = slice_of(member);
@@ -198,8 +201,9 @@ class ChipTransfers {
   Stage stage_;
 };
 
-/// Returns whether the result is too large to stay in the caches until it is read. (Shared results
-/// are read at once, and results that pass through mailboxes are small.)
+/// Returns whether the result is too large to stay in the caches until it is read. (It isn't if it
+/// is shared, because it is then read at once, or if it passes through mailboxes, because it is
+/// then small.)
 bool leaves_caches(Algorithm algorithm, const CollectiveCall& call, int group_size) {
   return has_exit_sync(algorithm) && call.kind != CollectiveKind::all_reduce &&
          bytes_of(call, group_size).destination >= kPastCachesBytes;

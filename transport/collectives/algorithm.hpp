@@ -1,8 +1,9 @@
 #pragma once
-/// Algorithm: how the chips of a group carry out a collective. Only choose_algorithm(), for shared
+/// Algorithm: how the chips of a group carry out a collective. choose_algorithm(), for shared
 /// memory, and choose_network_algorithm() choose it.
 ///
-/// With n chips, S bytes of source and D of destination, loads and stores are per chip:
+/// The table gives the bytes that each of n chips loads and stores, with S bytes of source and D
+/// bytes of destination:
 ///
 ///   algorithm  for                         syncs  loads                      stores
 ///   signal     barrier, or no bytes,         1    0                          0
@@ -16,16 +17,18 @@
 ///
 /// slots: the root stores its source into a slot of its ring and continues; the other chips read it
 /// there. This algorithm has no schedule: see slot_call.hpp.
-/// mailbox: before the sync, each chip copies its source into its own mailbox. After it, the chip
-/// reads its result from all mailboxes (all_reduce: n*S). Mailboxes alternate, so no second sync is
-/// needed. push: each chip stores into all destinations. It stores its source (all_gather), or, as
-/// the r-th chip, slice r of the sum (all_reduce) or of the root's source (broadcast). (It would be
-/// 1.2 to 2 times slower to store a slice into one's own destination, from which the other chips
-/// fetch it.) pull: each chip reads its result from the other chips' sources; the last sync frees
-/// the sources. share: before the sync, each chip stores its part in the first chip's destination.
+/// mailbox: before the sync, each chip copies its source into its own mailbox. After the sync, the
+/// chip reads its result from all mailboxes (all_reduce: n*S). Mailboxes alternate, so no second
+/// sync is needed.
+/// push: each chip stores into all destinations. It stores its source (all_gather), or, as the r-th
+/// chip, slice r of the sum (all_reduce) or of the root's source (broadcast). (To store the slice
+/// only into the chip's own destination, and let the other chips fetch it, is 1.2 to 2 times
+/// slower.)
+/// pull: each chip reads its result from the other chips' sources; the last sync frees the sources.
+/// share: before the sync, each chip stores its part in the first chip's destination.
 ///
-/// Between hosts, signal and pull are used, where each load of another chip's memory means that the
-/// other chip sends it, and one more algorithm:
+/// Between hosts, signal, pull and slices are used. Where a chip would load another chip's memory,
+/// the other chip sends the bytes instead.
 /// slices: all_reduce. The r-th chip gets slice r of all sources, and then the other slices of the
 /// sum from the chips that have added them. A chip sends 2 (n-1)/n * S bytes, with pull (n-1) * S.
 
@@ -40,7 +43,7 @@ namespace weft {
 enum class Algorithm : std::uint8_t { signal, slots, mailbox, push, pull, share, slices };
 std::string_view to_string(Algorithm algorithm) noexcept;
 
-/// Returns whether a call whose source has this number of bytes is carried out by `slots`.
+/// Returns whether `slots` carries out a call whose source has `bytes` bytes.
 bool is_in_slots(CollectiveKind kind, std::uint64_t bytes, int group_size);
 /// Chooses the algorithm of a call. `crowded` means that the job has more chips than cores, so that
 /// a sync takes a round of the scheduler.

@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Returns the names of the axes to which the atoms belong. If only some atoms of an axis are in
-/// the list, the text says which ones: "data:1".
+/// Returns the names of the axes to which the atoms belong. A name says which atoms of its axis are
+/// in the list, unless all are: "data:1".
 std::vector<std::string> axes_of(AtomList atoms, const Mesh& mesh) {
   std::vector<std::string> axes;
   for (int i = 0; i < atoms.size();) {

@@ -1,6 +1,6 @@
 #pragma once
 /// Reads and writes CallRecord: a chip's last call, which other chips read after an error. The
-/// format is in control_format.hpp. Between hosts, a CallHeader shows the call.
+/// format is in control_format.hpp. Between hosts, a CallHeader carries the call instead.
 
 #include <array>
 #include <cstdint>
@@ -25,9 +25,9 @@ struct RecordedCall {
   std::string name;
 };
 
-/// Writes the words of a call, and its name shortened to fit, into shared memory.
 using SharedCallWords = std::atomic<std::uint64_t>[CallRecord::kWordCount];
 using SharedCallName = std::atomic<std::uint64_t>[CallRecord::kNameWordCount];
+/// Writes the words of a call, and its name shortened to fit, into shared memory.
 void write_call(SharedCallWords& to, SharedCallName& to_name, const CallWords& words,
                 std::string_view name) noexcept;
 RecordedCall read_call(std::uint64_t number, const SharedCallWords& words,
@@ -37,14 +37,14 @@ RecordedCall read_call(std::uint64_t number, const SharedCallWords& words,
 void write_record(CallRecord& record, std::uint64_t number, const CallWords& words,
                   std::uint64_t signature, std::string_view name) noexcept;
 
-/// Updates the record when the chip repeats the call that the record shows.
+/// Updates the chip's record when the chip repeats the call that is in the record.
 inline void renew_record(CallRecord& record, std::uint64_t number,
                          std::uint64_t signature) noexcept {
   record.number.store(number, std::memory_order_release);
   record.signature.store(signature, std::memory_order_relaxed);
 }
 
-/// Reads a record. Returns nothing while the chip is writing another call.
+/// Returns the call in a record, or nothing while the chip is writing another call.
 std::optional<RecordedCall> read_record(const CallRecord& record);
 
 /// The header of a message to a chip of another host: the call that the sender is in. The data of
@@ -60,7 +60,7 @@ static_assert(std::has_unique_object_representations_v<CallHeader>);
 
 CallHeader make_header(std::uint64_t number, std::uint64_t signature, std::uint64_t commit,
                        const CallWords& words, std::string_view name) noexcept;
-/// Returns the call that a received header shows; nothing if the bytes aren't a header.
+/// Returns the call in a received header, or nothing if the bytes aren't a header.
 std::optional<RecordedCall> read_header(const CallHeader& header);
 
 /// Returns a text such as "all_reduce #812 'fc1.weight.grad' over {data}".

@@ -18,8 +18,9 @@
 namespace weft {
 namespace {
 
-// A process calls start() for all of its chips on one thread before it waits for any. That would
-// deadlock if a barrier had a second sync, in which the first chip would wait for the others.
+// A process calls start() for all of its chips on one thread before it waits for any of them. A
+// barrier with a second sync would deadlock, because start() of the first chip would wait for the
+// others.
 static_assert(!has_exit_sync(Algorithm::signal));
 
 /// Computes an FNV-1a hash of words.
@@ -32,8 +33,8 @@ class Digest {
   std::uint64_t value_ = 0xcbf2'9ce4'8422'2325;
 };
 
-/// Returns a tag that is equal for equal groups of equal meshes. It covers the sizes and names of
-/// the axes, the order of the chips, and the members of the group.
+/// Returns a tag by which chips compare their mesh and group: a hash of the sizes and names of the
+/// axes, the order of the chips, and the members of the group.
 std::uint64_t tag_of(const Mesh& mesh, const std::vector<int>& group) {
   Digest tag;
   for (const std::int64_t size : mesh.shape()) tag.add(static_cast<std::uint64_t>(size));
@@ -46,7 +47,7 @@ std::uint64_t tag_of(const Mesh& mesh, const std::vector<int>& group) {
   return tag.value();
 }
 
-/// One chip of this process in the barrier along an axis.
+/// One chip of this process, in the barrier along an axis.
 class Member {
  public:
   Member(JobMemory& memory, const Mesh& mesh, int position, const Board& board, WaitPolicy policy)

@@ -29,17 +29,17 @@ std::string_view to_string(CollectiveKind kind) noexcept;
 inline constexpr std::uint64_t kOffsetAlignment = 64;
 
 /// One collective, as every chip of the group calls it. All fields except `name` must be equal on
-/// all chips. The order of the chips in the group is index_in(., atoms). Offsets are in bytes from
+/// all chips. A chip's index in the group is index_in(position, atoms). Offsets are in bytes from
 /// the beginning of the arena, and aligned. Source and destination must not overlap, but may be
 /// equal for all_reduce, broadcast and shared calls.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::barrier;
-  AtomList atoms;                       ///< the group is the chips that differ only in these
+  AtomList atoms;                       ///< chips that differ only in these atoms form the group
   ReduceKind reduce = ReduceKind::add;  ///< pred has no `add`: `max` is "any", `min` is "all"
   DType dtype = DType::f32;
   std::uint64_t source = 0;
   std::uint64_t destination = 0;
-  /// The dims of source and destination for a group of n chips. all_reduce, broadcast, permute:
+  /// The dims of source and destination in a group of n chips. all_reduce, broadcast, permute:
   /// [count]. all_gather: source [outer][count], destination [outer][n][count]. reduce_scatter:
   /// source [outer][n][count], destination [outer][count].
   std::int64_t outer = 1;
@@ -49,24 +49,23 @@ struct CollectiveCall {
   Shape shape = {};
   int split_dim = 0;
   int concat_dim = 0;
-  /// For permute: by group index, the group index of the chip from which the value comes. For
-  /// broadcast: only the root's group index.
+  /// For permute: from[i] is the group index of the chip whose value chip i gets. For broadcast:
+  /// only the root's group index.
   std::vector<int> from = {};
-  /// all_gather: the result is stored only once, in the arena of the group's first chip. The caller
-  /// must ensure that nothing reads that memory any more when the first chip calls. If source and
-  /// destination are equal, the chip has already stored its part there, and the chips only meet.
-  /// reduce_scatter, with source and destination equal: the chips only meet, and may read each
-  /// other's sources afterwards. The caller must ensure that these stay unchanged.
+  /// For all_gather: whether the result is stored only once, in the arena of the group's first
+  /// chip. When that chip calls, nothing may read this memory any more. If source and destination
+  /// are equal, each chip has already stored its part there, and the chips only meet. For
+  /// reduce_scatter, whose source and destination must then be equal: the chips only meet, and may
+  /// read each other's sources afterwards. The caller must ensure that these stay unchanged.
   bool shared = false;
-  /// A further value on which the chips must agree. It is only compared. 0: none.
+  /// A further value on which the chips must agree. It is only compared. 0: no value.
   std::uint64_t tag = 0;
   /// The name for errors and the board, such as "fc1.weight.grad". The text must live until
   /// prepare() or start() returns.
   std::string_view name = {};
 };
 
-/// The number of bytes that one chip has as source and destination, in a group of `group_size`
-/// chips.
+/// The sizes of a chip's source and destination in bytes.
 struct CallBytes {
   std::uint64_t source = 0;
   std::uint64_t destination = 0;
@@ -87,14 +86,13 @@ constexpr std::uint64_t mix_word(std::uint64_t hash, std::uint64_t word) noexcep
                                               // ones
   return hash ^ (hash >> 32);
 }
-/// Returns the signature of a call, which combines its digest with its number among the chip's
-/// calls.
+/// Returns the signature of a call: a hash of its digest and of its number among the chip's calls.
 constexpr std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest) noexcept {
   return mix_word(digest, number);
 }
 
-/// The facts about a call that encode() stores. `details` is a digest of shape, dims, `from` and
-/// `tag`; 0 if the call has none of these.
+/// What encode() stores about a call. `details` is a digest of shape, dims, `from` and `tag`; 0 if
+/// the call has none of these.
 struct DecodedCall {
   CollectiveKind kind;
   ReduceKind reduce;

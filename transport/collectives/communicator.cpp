@@ -37,7 +37,7 @@ void require_atoms(AtomList atoms, const Mesh& mesh) {
   }
 }
 
-/// Returns the names of the mesh's axes that have an atom in the mask.
+/// Returns the names of the mesh's axes of which the mask has an atom.
 std::vector<std::string> axes_of(AtomMask mask, const Mesh& mesh) {
   std::vector<std::string> names;
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {
@@ -130,7 +130,7 @@ void Communicator::start(const PreparedCall& call) {
 }
 
 /// Writes the record that the other chips read after an error. If the chip repeats its previous
-/// call, only its number and signature are written.
+/// call, only the call's number and signature are written.
 void Communicator::record(const PreparedCall& call) {
   if (recorded_ == call.id_) {
     renew_record(*record_, current_.number, current_.signature);
@@ -184,7 +184,7 @@ bool Communicator::begin(const PreparedCall& call) {
   }
   current_.number = number;
   write_record(*record_, number, call.words_, started.signature, call.name_);
-  recorded_ = 0;  // the board shows another call
+  recorded_ = 0;  // so that the record is written again
   return true;
 }
 

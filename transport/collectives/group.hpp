@@ -1,5 +1,5 @@
 #pragma once
-/// Group: the chips of a host that carry out a collective together, and their memory.
+/// Group: the chips of a host that carry out a collective together, and the memory that they use.
 
 #include <array>
 #include <cstddef>
@@ -15,28 +15,29 @@
 
 namespace weft {
 
-/// Another chip of a group, with a copy of its line. The copy is made when this chip first sees
-/// that the peer has arrived, because soon afterwards the peer may write to the line again, and
-/// loading the line would then take time.
+/// Another chip of a group, with a copy of its line. This chip makes the copy when it first sees
+/// that the peer has arrived. Soon afterwards the peer may write to the line again, and to load the
+/// line would then take time.
 struct Peer {
-  int member = 0;  ///< its index in the group
+  int member = 0;  ///< the peer's index in the group
   GroupLine* line = nullptr;
   std::uint64_t announced = 0;
 };
 
-/// A copy of a mailbox that is in a GroupLine.
+/// A copy of the mailbox in a GroupLine.
 struct alignas(kLineMailboxBytes) LineMail {
   std::byte bytes[kLineMailboxBytes];
 };
 
 /// A copy of what the chip has announced in its GroupLine and put into its ring. Groups with the
-/// same atoms in another order share it. The chip reads this copy and not its own line, because
-/// once a peer has read the line, any access to it means a transfer of the cache line.
+/// same atoms in another order share one GroupProgress. The chip reads this copy instead of its own
+/// line, because once a peer has read the line, any access to it means a transfer of the cache
+/// line.
 struct GroupProgress {
   std::uint32_t epoch = 0;
   std::uint64_t messages = 0;
-  std::uint64_t history = 0;  ///< digest of the calls with all messages
-  std::uint64_t room = 0;     ///< last message for which the chip's ring is known to have room
+  std::uint64_t history = 0;  ///< digest of all calls that were messages
+  std::uint64_t room = 0;     ///< the last message for which the chip's ring is known to have room
   std::array<std::uint64_t, kSlotCount>
       recorded{};  ///< ids of the calls that the ring's records show
 };
@@ -47,8 +48,8 @@ inline void publish_messages(const GroupProgress& progress, GroupLine& line) {
   line.messages.store(progress.messages, std::memory_order_release);
 }
 
-/// The chips that differ from the chip at `position` only in `group_atoms`, in group order. Lists
-/// with one entry per chip are in the same order.
+/// The chips that differ from the chip at `position` only in `group_atoms`. All lists of chips and
+/// members are in group order.
 struct Group {
   Group(const JobMemory& memory, const Mesh& mesh, int position, AtomList group_atoms);
 
@@ -57,16 +58,16 @@ struct Group {
   std::shared_ptr<GroupProgress> progress;
   int index = 0;               ///< index of the chip itself
   GroupLine* own = nullptr;    ///< the chip's own line
-  GroupLine* first = nullptr;  ///< line of the first chip, where sleepers are counted
-  std::vector<int> chips;      ///< numbers in the host's memory
-  std::vector<int> devices;    ///< device ids, which the board, events and errors show
+  GroupLine* first = nullptr;  ///< line of the first chip, which counts the sleepers
+  std::vector<int> chips;      ///< the members' numbers in the host's memory
+  std::vector<int> devices;    ///< the members' device ids, for the board, events and errors
   std::vector<GroupLine*> lines;
-  std::vector<Peer> peers;  ///< all members except the chip itself, beginning with the next one
+  std::vector<Peer> peers;  ///< all members except this chip, in cyclic order from the next
   std::vector<std::byte*> arenas;
-  /// The members' mailboxes, by parity of the epoch.
+  /// The members' mailboxes: mailboxes[e % 2] for epoch e.
   std::array<std::vector<std::byte*>, 2> mailboxes;
-  /// The contents of the mailboxes in the members' lines at this epoch. For the chip itself they
-  /// are as it wrote them, for a peer as they were read.
+  /// The members' mails at this epoch: this chip's as the chip wrote it, each peer's as this chip
+  /// read it in the peer's line.
   std::vector<LineMail> mails;
   std::vector<std::byte*> mail_bytes;
 

@@ -10,10 +10,10 @@ namespace {
 
 static_assert(sizeof(Bytes16) == kLineMailboxBytes);
 
-/// Loads a source into a vector. A copy whose size is known to the compiler is one instruction; for
-/// another size (`bytes` is 0) it is a function call. The vector is made from a word in a register.
-/// A vector made from bytes in memory would have to wait until earlier stores are done, such as a
-/// store to a line that a peer has.
+/// Loads a source into a vector. If `bytes` isn't 0, the compiler knows the size, and the copy is
+/// one instruction instead of a function call. The vector is made from a word in a register. If it
+/// were made from bytes in memory, it would have to wait for earlier stores, such as a store to a
+/// line that a peer has.
 template <std::size_t bytes>
 Bytes16 load_line(const std::byte* from, std::size_t size) {
   if constexpr (bytes == sizeof(Bytes16) || bytes == 0) {

@@ -1,7 +1,8 @@
 #pragma once
 /// LineCall: reads and writes the mailboxes in the chips' lines, for a call whose bytes travel in
-/// the line that announces it. prepare() chooses the functions, so between the arrival of the last
-/// chip and this chip's next announcement no schedule is read and no kernel is looked up.
+/// the line that announces it. prepare() chooses the functions in advance. So between the arrival
+/// of the last chip and this chip's next announcement, no schedule is read and no kernel is looked
+/// up.
 
 #include <cstddef>
 #include <span>
@@ -12,21 +13,21 @@
 
 namespace weft {
 
-/// Returns whether the source fits in the mailbox of a line, or is empty.
+/// Returns whether a call's source fits in the mailbox of a line, or is empty.
 bool is_in_lines(Algorithm algorithm, const CollectiveCall& call, int group_size);
 
-/// One chip's call whose bytes travel in lines. It does the same loads and stores before and after
-/// the sync as the schedule of make_schedule().
+/// One chip's call whose bytes travel in lines. Before and after the sync it does the same loads
+/// and stores as the schedule of make_schedule().
 class LineCall {
  public:
-  /// `arena` is that of the chip.
+  /// `arena` is the chip's own arena.
   LineCall(Algorithm algorithm, const CollectiveCall& call, int group_size, std::byte* arena);
 
   bool has_mail() const { return mail_ != nullptr; }
   /// Returns the content of the chip's mailbox: the source, followed by zeros.
   Bytes16 mail() const { return mail_(*this); }
-  /// Computes the result from the mailboxes of all members, in group order. Returns false if no
-  /// function exists for this call; the schedule must then be carried out.
+  /// Computes the result from the mailboxes of all members, in group order. Returns false if there
+  /// is no function for this call; the caller must then carry out the schedule.
   bool finish(std::span<const std::byte* const> mailboxes) const {
     if (finish_ != nullptr) finish_(*this, mailboxes);
     return finish_ != nullptr || mail_ == nullptr;

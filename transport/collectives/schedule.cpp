@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// The size of the blocks in which data for several destinations is copied. Each block is read from
-/// memory once, and then from the first-level cache.
+/// The size in bytes of the blocks in which data for several destinations is copied. Each block is
+/// read from memory once, and then from the first-level cache.
 constexpr std::size_t kBlockBytes = 16384;
 
 std::span<std::byte* const> bases(const TransferEnd& end, const GroupMemory& group) {
@@ -41,7 +41,8 @@ void perform(const Transfer& transfer, const Schedule& schedule, const GroupMemo
     for (std::size_t at = 0; at < bytes; at += block) {
       const std::byte* source = from[0] + transfer.from.offset + from_offset + at;
       for (std::size_t i = 0; i < to.size(); ++i) {
-        // Each chip begins with a different destination, so that they don't all write to one.
+        // Each chip begins with a different destination, so that the chips don't all write to the
+        // same one.
         std::byte* base = to[(static_cast<std::size_t>(group.index) + i) % to.size()];
         copy(schedule.past_caches, base + transfer.to.offset + to_offset + at, source,
              std::min(block, bytes - at));

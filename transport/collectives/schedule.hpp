@@ -12,18 +12,19 @@
 
 namespace weft {
 
-/// Means all members of the group, in group order, where an index of a member is expected.
+/// Stands for all members of the group, in group order, in place of a member's index.
 inline constexpr int kAllMembers = -1;
 
-/// The place where a transfer reads or writes.
+/// One end of a transfer: where it reads or writes.
 struct TransferEnd {
   enum class Region : std::uint8_t { arena, mailbox };
   Region region = Region::arena;
-  int member = 0;          ///< index in the group, or kAllMembers
+  int member = 0;          ///< the member's index in the group, or kAllMembers
   std::size_t offset = 0;  ///< in bytes
 };
 
-/// Repeats a transfer `count` times. Each time, the two ends move by these numbers of bytes.
+/// Repeats a transfer `count` times. After each time, the ends move by `from_step` and `to_step`
+/// bytes.
 struct TransferLoop {
   std::size_t count = 1;
   std::size_t from_step = 0;
@@ -31,7 +32,8 @@ struct TransferLoop {
 };
 
 /// Copies `count` contiguous elements in each iteration of two nested loops. If `from` is all
-/// members, their elements are reduced instead. If a destination is the source, nothing is copied.
+/// members, stores the reduction of their elements instead. Copies nothing to a destination that is
+/// the source itself.
 struct Transfer {
   TransferEnd from;
   TransferEnd to;
@@ -40,8 +42,8 @@ struct Transfer {
   TransferLoop inner;
 };
 
-/// Calls body(from_offset, to_offset) for each iteration, with the bytes to add to the offsets of
-/// `from` and `to`.
+/// Calls body(from_offset, to_offset) for each iteration of both loops. The arguments are added to
+/// the offsets of `from` and `to`.
 template <typename Body>
 void for_each_part(const Transfer& transfer, const Body& body) {
   const TransferLoop& outer = transfer.outer;
@@ -64,24 +66,24 @@ struct Schedule {
   std::size_t sync_count() const { return stages.size() - 1; }
 };
 
-/// The memory of all chips of a group, in group order, as one of them has mapped it.
+/// The memory of all chips of a group, in group order, as one of the chips has mapped it.
 struct GroupMemory {
   std::span<std::byte* const> arenas;
-  std::span<std::byte* const> mailboxes;  ///< by chip: the mailbox for the first sync
+  std::span<std::byte* const> mailboxes;  ///< each chip's mailbox for the first sync
   int index = 0;                          ///< index of the chip itself
 };
 
 /// Carries out the transfers of one stage.
 void perform(const Schedule& schedule, std::size_t stage, const GroupMemory& group);
 
-/// Returns a text with one line per transfer and per sync. Members are given by their index in the
-/// group, offsets in bytes:
+/// Returns a text with one line per transfer and per sync. It gives members by their index in the
+/// group, and offsets in bytes:
 ///
 ///     sync
 ///     reduce arena 0+1 @ 64 to arena 0+1 @ 64: 4 elements
 ///     sync
 ///
-/// A loop is written after the elements: "5 elements, 3 times (20 bytes on, 40 bytes on)".
+/// A loop comes after the elements: "5 elements, 3 times (20 bytes on, 40 bytes on)".
 std::string to_string(const Schedule& schedule, int group_size);
 
 }  // namespace weft

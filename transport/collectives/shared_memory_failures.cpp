@@ -22,7 +22,7 @@ std::optional<RecordedCall> SharedMemoryTier::last_call(int member) const {
   return read_record(memory_->call_record(group_->chip(member)));
 }
 
-/// Returns the call by which `member` posted a message, if that call was collective `number` and
+/// Returns the call with which `member` posted a message, if this call was collective `number` and
 /// `reader` has passed the message.
 std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_t number,
                                                         int reader) const {
@@ -31,8 +31,9 @@ std::optional<RecordedCall> SharedMemoryTier::posted_by(int member, std::uint64_
                           group_->line(reader).messages.load(std::memory_order_acquire));
 }
 
-/// Returns the call that a chip made as its collective `number`, or else its last call. A chip that
-/// has passed a message made the same call as the message's root.
+/// Returns the call that chip `member` made as its collective `number`, if it is known, and
+/// otherwise the chip's last call. A chip that has passed a message made the same call as the
+/// message's root.
 std::optional<RecordedCall> SharedMemoryTier::call_of(int member, std::uint64_t number) const {
   const std::optional<RecordedCall> last = last_call(member);
   if (last && last->number <= number) return last;
@@ -43,12 +44,12 @@ std::optional<RecordedCall> SharedMemoryTier::call_of(int member, std::uint64_t 
   return posted ? posted : last;
 }
 
-/// Throws if a missing peer called something else. A peer may be at another collective of the same
-/// number, or at a later one, without having arrived at this one. It then sleeps in another group
-/// and would never be woken. (A chip announces before it records, so a peer whose record has this
-/// number isn't missing just because its announcement isn't visible yet.) A peer at the same
-/// collective may be working for long between entry and exit. A root may wait for peers that are
-/// still at an earlier collective.
+/// Throws if a missing peer called something else than this chip. A peer may be at another
+/// collective of the same number, or at a later one, without having arrived at this one. It then
+/// sleeps in another group and would never be woken. (A chip announces before it records, so a peer
+/// whose record has this number isn't missing just because its announcement isn't visible yet.)
+/// Neither of these is an error: a peer at the same collective may work for long between entry and
+/// exit, and a root may wait for peers that are still at an earlier collective.
 void SharedMemoryTier::find_divergence(Clock::duration waited) const {
   if (call_->message) require_readers();
   for (const Peer& peer : group_->peers) {
@@ -66,9 +67,10 @@ void SharedMemoryTier::find_divergence(Clock::duration waited) const {
   }
 }
 
-/// Throws if a peer won't come, because it has left its loop, or more bodies of on_each_chip() than
-/// this chip. (Announcements that it made before are visible then.) The trainer knows of most loops
-/// that end early and names both source lines, so it gets time to report first.
+/// Throws if a peer won't come, because it has left its loop, or has left more bodies of
+/// on_each_chip() than this chip. (This chip then also sees all announcements that the peer made
+/// before.) Waits a moment first: the trainer knows of most loops that end early and its error
+/// gives both source lines, so it should report first.
 void SharedMemoryTier::require_presence(const Peer& peer, Clock::duration waited) const {
   constexpr std::chrono::seconds kTrainerIsFirst(2);
   const auto bodies_left = [&](int member) {
@@ -83,7 +85,7 @@ void SharedMemoryTier::require_presence(const Peer& peer, Clock::duration waited
 }
 
 void SharedMemoryTier::fail_divergence(int member, std::uint64_t number) const {
-  constexpr int kTryCount = 1000;  // the chip may be recording a call that it has announced
+  constexpr int kTryCount = 1000;  // since the chip may be recording a call that it has announced
   std::optional<RecordedCall> other;
   for (int i = 0; i < kTryCount && (!other || other->number < number); ++i) {
     other = call_of(member, number);
@@ -94,7 +96,7 @@ void SharedMemoryTier::fail_divergence(int member, std::uint64_t number) const {
   fail_calls(group_->index, own ? *own : started_call(), member, other);
 }
 
-/// Throws because the root posted another call than this reader's.
+/// Throws because the root posted another call than this reader made.
 void SharedMemoryTier::fail_message() const {
   fail_calls(group_->index, started_call(), call_->message->root(),
              call_->message->posted_call(message_));
@@ -113,10 +115,10 @@ void SharedMemoryTier::fail_calls(int member, const RecordedCall& call, int othe
        other ? to_string(*other, *mesh_) : "a collective that it has already left");
 }
 
-/// Throws because the chips make the same call now but made different calls before: several chips
-/// considered themselves the root of a message.
+/// Throws because the chips make the same call now, but made different calls before: several chips
+/// took themselves for the root of a message.
 void SharedMemoryTier::fail_history() const {
-  constexpr std::uint64_t kLookBack = 1000;  // in collectives, of which only some are messages
+  constexpr std::uint64_t kLookBack = 1000;  // in collectives, not all of which are messages
   for (int member = 0; member < group_->size(); ++member) {
     for (std::uint64_t back = 0; back < kLookBack && back < started_->number; ++back) {
       const std::optional<RecordedCall> call = posted_by(member, started_->number - back, member);

@@ -7,7 +7,8 @@
 
 namespace weft {
 
-/// Wakes chips that sleep until a word of messages changes. Called after each write to such a word.
+/// Wakes the chips that sleep until a word of messages changes. Called after each write to such a
+/// word.
 inline void SharedMemoryTier::wake_message_sleepers() const {
   light_fence();
   GroupLine& first = *group_->first;
@@ -68,7 +69,7 @@ bool SharedMemoryTier::poll_message() {
   return true;
 }
 
-/// Notes that the message hasn't arrived, or at a root that it has no room. Returns false.
+/// Notes that the chip waits: a reader for the message, a root for room. Returns false.
 bool SharedMemoryTier::wait_on() {
   require_readers();
   note_missing();

@@ -4,7 +4,7 @@
 /// 1. A chip's epoch word is written only by that chip. It is incremented at each sync of the group
 ///    and never reset. It is compared by signed difference, so it may wrap.
 /// 2. All chips of a group pass through the same syncs in the same order. A chip announces epoch e
-///    + 1 only after it has seen epoch e of all others, so no two are more than one apart.
+///    + 1 only after it has seen epoch e of all others, so no two epochs are more than one apart.
 /// 3. A chip that announces epoch e has ended all its reads and writes that the syncs before e
 ///    ordered. The store releases them, and the peer's load acquires them.
 /// 4. From 2 and 3: when a chip has passed sync e, no chip reads mailboxes of sync e - 1 any more.
@@ -49,7 +49,7 @@
 namespace weft {
 namespace {
 
-/// A yield that took longer than this counts as having given the core to another program. Such a
+/// A yield that took longer than this gave the core to another program, it is assumed. Such a
 /// program may keep the core for long, but a thread that wakes from sleep gets the core at once. So
 /// the next kYieldsToSkip waits sleep instead of yielding.
 constexpr std::chrono::nanoseconds kLongYield = std::chrono::milliseconds(2);
@@ -71,7 +71,8 @@ SharedMemoryTier::SharedMemoryTier(JobMemory& memory, const Mesh& mesh, int posi
       recorder_(recorder),
       policy_(policy) {}
 
-/// Publishes the state from which the chip's next tier continues.
+/// Publishes how many messages the chip has passed, so that the chip's next tier can continue from
+/// there.
 SharedMemoryTier::~SharedMemoryTier() {
   for (const auto& group : groups_) publish_messages(*group->progress, *group->own);
 }
@@ -142,7 +143,7 @@ inline void SharedMemoryTier::announce() {
   light_fence();
 }
 
-/// Returns the group index of the first peer that hasn't been seen at this epoch or message.
+/// Returns the group index of the first peer that this chip hasn't seen at this epoch or message.
 int SharedMemoryTier::awaited() const { return group_->peers[arrived_].member; }
 
 inline bool SharedMemoryTier::all_arrived() {
@@ -211,8 +212,8 @@ bool SharedMemoryTier::poll() {
   return false;
 }
 
-/// Records the end of a wait. The chip for which this collective has waited longest counts as the
-/// one that came last.
+/// Records the end of a wait. The chip for which this collective has waited longest is recorded as
+/// the one that came last.
 void SharedMemoryTier::end_wait() {
   const std::uint64_t waited = recorder_.events.now() - std::exchange(wait_begin_, 0);
   arrival_.waited += waited;
@@ -236,10 +237,10 @@ void SharedMemoryTier::wait() {
   }
 }
 
-/// Spins until all peers have arrived, and returns whether they have. It pauses between loads,
-/// because a core that loads a line again and again takes it from its writer. It stores nothing,
-/// because stores would queue up behind the announcement, whose line may still be with a peer, and
-/// would delay the next announcement.
+/// Spins until all peers have arrived. Returns whether they have. Pauses between loads, because a
+/// core that loads a line without a pause takes the line from its writer. Stores nothing, because
+/// the stores would queue behind the announcement, whose line a peer may still have, and would
+/// delay the next announcement.
 bool SharedMemoryTier::spin() {
   if (call_->message) return spin_for_message();
   int left = policy_.spins;
@@ -256,7 +257,7 @@ bool SharedMemoryTier::spin() {
 }
 
 /// Waits until all peers have arrived or the job is aborted. The first call for a collective sets
-/// `since`, the time from which the deadline counts.
+/// `since`, from which the time until the deadline counts.
 void SharedMemoryTier::await_peers(std::optional<Clock::time_point>& since) {
   if (!since) since = Clock::now();
   recorder_.board.waiting_for(group_->device(awaited()));

@@ -86,7 +86,7 @@ class SharedMemoryTier final : public CollectiveTier {
   const Mesh* mesh_;
   int position_;
   int chip_;    ///< the chip's number in the host's memory
-  int device_;  ///< its device id
+  int device_;  ///< the chip's device id
   Recorder recorder_;
   WaitPolicy policy_;
   std::vector<std::unique_ptr<Group>> groups_;
@@ -96,13 +96,13 @@ class SharedMemoryTier final : public CollectiveTier {
   const StartedCall* started_ = nullptr;
   const Call* call_ = nullptr;
   Group* group_ = nullptr;
-  std::uint64_t message_ = 0;  ///< number of its message, if the call is a broadcast through slots
+  std::uint64_t message_ = 0;  ///< number of the current message, if the call goes through slots
   bool posted_ = false;
   std::size_t stage_ = 0;    ///< stage whose sync is in progress
-  std::uint32_t epoch_ = 0;  ///< epoch of that sync
-  std::size_t arrived_ = 0;  ///< number of peers seen at this epoch, from the next in group order
-  std::size_t missing_ = 0;  ///< index of the peer at which the last look ended
-  std::uint64_t wait_begin_ = 0;  ///< tick at which the wait began; 0: there was none
+  std::uint32_t epoch_ = 0;  ///< epoch of the sync of `stage_`
+  std::size_t arrived_ = 0;  ///< how many peers, from the next in group order, are at this epoch
+  std::size_t missing_ = 0;  ///< index of the peer that was missing at the last check
+  std::uint64_t wait_begin_ = 0;  ///< tick at which the current wait began; 0: there is none
   std::uint64_t longest_ = 0;     ///< longest wait of the collective, caused by last_chip
   ChipArrival arrival_;
 };

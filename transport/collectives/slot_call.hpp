@@ -9,11 +9,11 @@
 ///    root, which has posted m, or a reader that waits for m. A reader that finds messages already
 ///    there updates its word only every kSlotCount / 4 messages: a root that waits for room reads
 ///    the word again and again, and so takes the line from its writer each time. The words
-///    increase, have 64 bits, and are reset only together with the rings, when a generation begins.
-///    So a slot is never mistaken for that of another message.
+///    only increase, have 64 bits, and are reset only with the rings, when a generation begins.
+///    So a slot's message is never mistaken for another message.
 /// 3. A root posts message m when the word of every other chip is at least m - kSlotCount + 1, so
 ///    that all have passed the slot's previous message. It reads the words only if it doesn't know
-///    that yet, and then waits until they are at least m - kSlotCount / 2.
+///    this yet, and then waits until they are at least m - kSlotCount / 2.
 /// 4. Storing the slot's number publishes its mail, its history, and all that the root wrote
 ///    before. The history covers this call and the calls with all earlier messages. A reader
 ///    compares it before it uses the mail. A root notices a divergence when it next waits: a sync
@@ -21,7 +21,7 @@
 /// 5. A chip's call stays in its ring until the others have passed the call's message, so that both
 ///    calls of a divergence can be named.
 /// 6. A chip that goes to sleep reads `slot_woken`, then sets `slot_sleepers`. After a heavy fence
-///    it looks once more, and sleeps while `slot_woken` doesn't change. A chip that posts, or
+///    it checks once more, and sleeps while `slot_woken` doesn't change. A chip that posts, or
 ///    changes its word, issues a light fence and reads `slot_sleepers`. If it is set, the chip
 ///    clears it, increments `slot_woken` and wakes all. It does so after the sleeper set the flag,
 ///    and so after the sleeper read `slot_woken`, which therefore changes. Both words are in the
@@ -41,8 +41,8 @@
 
 namespace weft {
 
-/// Returns the call that a chip made as its collective `number`, if the chip's ring has it. Calls
-/// with messages after `last` are ignored.
+/// Returns the call that a chip made as its collective `number`, if the chip's ring has it. Ignores
+/// calls whose message has a number above `last`.
 std::optional<RecordedCall> read_slot_record(
     const SlotRing& ring, std::uint64_t number,
     std::uint64_t last = std::numeric_limits<std::uint64_t>::max());
@@ -66,10 +66,10 @@ class SlotCall {
     own_->root.store(root_chip_, std::memory_order_relaxed);
     publish_messages(*progress_, *own_);
   }
-  /// Returns whether a reader must publish its arrival at this message even if it doesn't wait.
+  /// Returns whether a reader must publish that it has reached this message even without a wait.
   static bool is_published(std::uint64_t message) { return message % kPublishedEach == 0; }
 
-  /// For a root. Returns whether the other chips have passed enough messages to make room.
+  /// For a root: returns whether the ring has room, since the other chips have passed old messages.
   bool has_room(std::uint64_t message) const {
     return message <= progress_->room || find_room(message);
   }
@@ -84,14 +84,14 @@ class SlotCall {
     to.message.store(message, std::memory_order_release);
     publish();
   }
-  /// For a reader. Returns whether the message has arrived.
+  /// For a reader: returns whether the message has arrived.
   bool has_arrived(std::uint64_t message) const {
     return slot(message).message.load(std::memory_order_acquire) == message;
   }
   bool is_of_same_calls(std::uint64_t message) const {
     return slot(message).history.load(std::memory_order_relaxed) == progress_->history;
   }
-  /// Copies the message to the destination of a reader, or the root's source to its destination.
+  /// Copies the message, or at the root the source, to the chip's destination.
   void take(std::uint64_t message) const {
     if (!is_root_) {
       copy(destination_, slot(message).mail);
@@ -100,16 +100,16 @@ class SlotCall {
     }
   }
 
-  /// Returns the root's call with a message that has arrived.
+  /// Returns the call with which the root posted a message that has arrived.
   std::optional<RecordedCall> posted_call(std::uint64_t message) const {
     return read_slot_record(*ring_, number(message));
   }
-  /// For a root that hasn't posted. Returns whether the peer has another root for the message.
+  /// For a root that hasn't posted: returns whether `peer` takes another chip for the root.
   bool has_diverged(const Peer& peer, std::uint64_t message) const;
   /// Returns whether this chip waits for `peer` at the message.
   bool is_awaited(const Peer& peer, std::uint64_t message) const;
-  /// For a root. Returns the number of the collective with the first message that the peer must
-  /// still publish; 0 if this chip wasn't that message's root.
+  /// For a root: returns the number of the collective whose message is the next that `peer` must
+  /// publish as passed; 0 if this chip isn't that message's root.
   std::uint64_t number_awaited(const Peer& peer) const;
 
  private:

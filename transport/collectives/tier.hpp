@@ -1,6 +1,6 @@
 #pragma once
-/// CollectiveTier: carries out collectives between chips that are connected in one way. Shared
-/// memory connects the chips of a host (SharedMemoryTier), a network those of several hosts.
+/// CollectiveTier: carries out collectives between chips over one kind of connection: shared memory
+/// between the chips of a host (SharedMemoryTier), or a network between chips of several hosts.
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@ namespace weft {
 
 class CollectiveTier;
 
-/// The data that a tier prepares for a call which is carried out many times.
+/// The data that a tier prepares for a call that is carried out many times.
 class TierCall {
  public:
   virtual ~TierCall() = default;
@@ -64,7 +64,8 @@ class CollectiveTier {
  public:
   virtual ~CollectiveTier() = default;
 
-  /// Prepares a call that was checked for its group. Throws no_space if there is no memory for it.
+  /// Prepares a call that was checked for its group. Throws no_space if the call's data doesn't fit
+  /// in memory.
   virtual std::unique_ptr<const TierCall> prepare(const CollectiveCall& call) = 0;
   /// Announces the chip's arrival without waiting. `call` is a result of prepare(). Both arguments
   /// must live until the collective has ended.
@@ -76,19 +77,20 @@ class CollectiveTier {
   /// Communicator::wait() does.
   virtual void wait() = 0;
 
-  /// Starts a collective that goes on while the chip computes, after all that were started before.
-  /// Returns false, and does nothing, if the tier can't do that. Both arguments must live until the
-  /// collective has ended or abandon() has returned.
+  /// Starts a collective that goes on while the chip computes. It is carried out after all
+  /// collectives that were started before. Returns false, and does nothing, if the tier can't do
+  /// that. Both arguments must live until the collective has ended or abandon() has returned.
   virtual bool begin(const StartedCall& /*started*/, const TierCall& /*call*/) { return false; }
-  /// These are poll() and wait() of the oldest collective that was begun and has no such end yet.
+  /// Do what poll() and wait() do, for the oldest collective that was begun and hasn't been seen to
+  /// end.
   virtual bool poll_begun() { return true; }
   virtual void wait_begun() {}
-  /// Gives up all collectives that were begun and haven't ended. Their memory isn't touched any
-  /// more, and the tier can't carry out further ones.
+  /// Gives up all collectives that were begun and haven't ended. Their memory isn't used any more,
+  /// and the tier can't carry out further collectives.
   virtual void abandon() noexcept {}
 
   /// Returns how this chip waited for other chips in the last collective that ended. A tier that
-  /// can't tell reports that this chip came last.
+  /// doesn't know this reports that this chip came last.
   virtual ChipArrival arrival() const { return {}; }
 };
 
