@@ -1,25 +1,25 @@
 #pragma once
 /// Format of the shared memory in which a job publishes versions of tensors, version 1 (native byte
-/// order, little-endian hosts). The job's workers write it, and readers of any process of the user
-/// map it.
+/// order, little-endian hosts). The job's workers write the versions. Readers in any process of the
+/// same user map the memory.
 ///
 ///   ledger = PublishedHeader TensorEntry{tensor_count} names    "weft-<job>-published-<name>"
 ///   values = the tensors of a version{kVersionCountMax}         "weft-<job>-values-<name>"
 ///
 /// A place is one of the kVersionCountMax ranges of `values`. The names of the tensors follow each
-/// other without separators. Readers map `values` read-only. The ledger is writable for them,
-/// because a reader sets its bit in the holders of a place.
+/// other without separators. Readers map `values` read-only. They map the ledger writable, because
+/// a reader sets its bit in the holders of a place.
 ///
 /// Invariants:
 /// 1. Worker 0 chooses the place of a version. It first stores 0 in the place's `version`, and then
-///    looks at all holders. If there are any, it restores `version` and chooses another place.
-/// 2. A reader sets its bit first, and then looks at `version`. If that isn't the version that
+///    reads all holders. If there are any, it restores `version` and chooses another place.
+/// 2. A reader sets its bit first, and then reads `version`. If this isn't the version that
 ///    `newest` named, it clears the bit and begins again.
 /// 3. From 1 and 2: a place is never written while a reader that has found its version holds it.
-/// 4. Worker 0 lets `newest` name a version only when all workers have copied their parts of it.
-///    Its number never decreases, also when the job continues from an earlier step.
-/// 5. A reader keeps a lock on its byte of the ledger's file as long as it lives (LifeLock). Who
-///    gets the lock of a byte may clear all bits of that reader.
+/// 4. Worker 0 makes `newest` name a version only when all workers have copied their parts of it.
+///    The version in `newest` never decreases, even if the job continues from an earlier step.
+/// 5. A reader locks its byte of the ledger's file as long as it lives (LifeLock). A process that
+///    gets the lock of a reader's byte may clear all bits of this reader.
 
 #include <atomic>
 #include <cstddef>
@@ -36,7 +36,7 @@ inline constexpr std::uint32_t kPublishedTensorsMax = 1U << 16U;
 inline constexpr std::size_t kPublishedNamesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kPublishedAlignment = 64;
 
-/// The word `newest`: a version and its place. 0: no version has been published.
+/// The word `newest`: the newest version and its place. 0: no version has been published.
 struct NewestVersion {
   std::uint64_t version = 0;
   std::uint32_t place = 0;
@@ -50,7 +50,7 @@ static_assert(kVersionCountMax == 8);
 
 struct alignas(64) PlaceRow {
   std::atomic<std::uint64_t> holders[kReaderCountMax / 64];  ///< a bit for each reader
-  std::atomic<std::uint64_t> version;      ///< the version + 1; 0: it isn't readable
+  std::atomic<std::uint64_t> version;      ///< the version + 1; 0: the place isn't readable
   std::atomic<std::uint32_t> is_reserved;  ///< 1: the place has memory
   std::byte reserved[20];
 };
@@ -61,32 +61,33 @@ struct PublishedHeader {
   std::uint32_t format;
   std::uint32_t tensor_count;
   std::uint64_t name_bytes;
-  std::uint64_t version_bytes;  ///< of one version in `values`
+  std::uint64_t version_bytes;  ///< the bytes that one version takes in `values`
   std::uint32_t worker_count;
   std::byte reserved[92];
-  char control_root[512];  ///< the folder of the job's lock; "": unknown
+  char control_root[512];  ///< the folder with the job's lock; "": unknown
 
   alignas(128) std::atomic<std::uint64_t> newest;
   alignas(128) std::atomic<std::uint32_t> news;  ///< counts the changes of `newest`; readers sleep
   std::atomic<std::uint64_t> published;
-  /// Versions that weren't published because readers held all other places.
+  /// How many versions weren't published because readers held all other places.
   std::atomic<std::uint64_t> skipped;
 
-  /// A publication has a number that grows, also from generation to generation. Worker 0 stores
-  /// the publication that it has chosen a place for and then `decided`: the last publication that
-  /// it has decided. A publication that is decided, but isn't the chosen one, is skipped.
+  /// Each publication has a number, which grows even from generation to generation. Worker 0 first
+  /// stores in `chosen` the publication for which it has chosen a place, and then stores in
+  /// `decided` the last publication on which it has decided. If that is another one than `chosen`,
+  /// the publication is skipped.
   alignas(128) std::atomic<std::uint64_t> decided;
   std::atomic<std::uint64_t> chosen;
   std::atomic<std::uint64_t> chosen_version;
   std::atomic<std::uint32_t> chosen_place;
   std::atomic<std::uint32_t> turns;  ///< counts changes of `decided` and `copied`; workers sleep
-  /// By worker: the last publication of which it has copied its part.
+  /// copied[w]: the last publication of which worker w has copied its part.
   alignas(128) std::atomic<std::uint64_t> copied[kPublishingWorkersMax];
   PlaceRow places[kVersionCountMax];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// A tensor's place in a version.
+/// Where a tensor is in a version or row.
 struct TensorEntry {
   std::uint64_t offset;
   std::int64_t dims[6];

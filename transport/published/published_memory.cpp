@@ -32,7 +32,7 @@ std::size_t bytes_of_version(const std::vector<PublishedTensor>& tensors) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-/// The parts of the header that say how large the segments are, read once.
+/// The fields of the header that give the segments' sizes. Each is read only once.
 struct PublishedSizes {
   explicit PublishedSizes(const PublishedHeader& header)
       : tensors(header.tensor_count),
@@ -82,7 +82,7 @@ PublishedMemory PublishedMemory::create(std::string_view job, std::string_view n
   const std::size_t version_bytes = bytes_of_version(tensors);
   const std::size_t ledger_bytes =
       sizeof(PublishedHeader) + tensors.size() * sizeof(TensorEntry) + name_bytes;
-  // The values come first, so that whoever opens the ledger finds them.
+  // The values are made first, so that a process that can open the ledger also finds the values.
   Segment values = Segment::create(values_name(job, name), kVersionCountMax * version_bytes);
   try {
     Segment ledger = Segment::create(ledger_name(job, name), ledger_bytes);

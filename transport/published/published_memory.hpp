@@ -13,17 +13,17 @@
 
 namespace weft {
 
-/// Maps both segments. Movable. The job's end removes their names (JobMemory::remove).
+/// Maps both segments. Movable. JobMemory::remove() removes their names at the job's end.
 class PublishedMemory {
  public:
-  /// Makes the segments; no place has memory yet. `tensors` come from lay_out(). Throws io if they
-  /// exist, and no_space.
+  /// Makes the segments, without memory for any place. `tensors` come from lay_out(). Throws io if
+  /// the segments exist already, and no_space.
   static PublishedMemory create(std::string_view job, std::string_view name,
                                 const std::vector<PublishedTensor>& tensors, int worker_count);
-  /// Throws not_found, version, or corrupt for a table that can't be. Who only reads can't write
-  /// to the values.
+  /// Opens the segments. Throws not_found, version, or corrupt for an invalid table. With
+  /// `only_reads`, the values are mapped read-only.
   static PublishedMemory open(std::string_view job, std::string_view name, bool only_reads);
-  /// Removes the names of both segments; mappings stay.
+  /// Removes the names of both segments. Processes that have mapped them keep their mappings.
   static void remove(std::string_view job, std::string_view name) noexcept;
   /// Returns the names under which the job publishes.
   static std::vector<std::string> names(std::string_view job);
@@ -34,9 +34,9 @@ class PublishedMemory {
   std::uint32_t worker_count() const { return worker_count_; }
   std::size_t version_bytes() const { return version_bytes_; }
   std::byte* place(std::uint32_t place) const { return values_.data() + place * version_bytes_; }
-  /// Gives memory to a place. Throws no_space.
+  /// Reserves the memory of a place. Throws no_space.
   void reserve(std::uint32_t place);
-  /// Returns whether the job has ended, so that nothing is published any more.
+  /// Returns whether the job has ended, so that it publishes nothing more.
   bool has_job_ended() const;
 
  private:
@@ -51,7 +51,8 @@ class PublishedMemory {
   std::size_t version_bytes_ = 0;
 };
 
-/// Returns whether the job that made `segment` has ended. `control_root` is the folder of its lock.
+/// Returns whether the job that made `segment` has ended. `control_root` is the folder with the
+/// job's lock.
 bool has_publishing_job_ended(const Segment& segment, const std::string& control_root,
                               const std::string& job);
 

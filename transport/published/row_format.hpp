@@ -14,13 +14,13 @@
 /// 1. A sender takes free blocks by writing its number + 1 to their `owner`. They are the sender's
 ///    until their chunk has arrived. A chunk arrives when the word of its first block is stored in
 ///    the next free arrival, by one compare-and-swap.
-/// 2. Only worker 0 takes arrivals, in their order. It marks their blocks kTakenBlock, writes the
-///    chunk, counts `chunks` up, and then `taken`. A chunk says of which arrival it is, so that a
+/// 2. Only worker 0 takes arrivals, in their order. It marks the blocks kTakenBlock, writes the
+///    chunk, increments `chunks`, and then `taken`. A chunk stores the number of its arrival, so a
 ///    successor of a killed worker 0 doesn't take an arrival twice.
-/// 3. Worker 0 first counts a chunk as released or dropped, and then frees its blocks. A taken
-///    block that belongs to no chunk and to no arrival is therefore free (RowOrder::collect()).
-/// 4. A sender keeps a lock on its byte of the file as long as it lives (LifeLock). The blocks of a
-///    dead sender that belong to no arrival are free.
+/// 3. Worker 0 first counts a chunk as released or dropped, and then frees its blocks. So a taken
+///    block that belongs to no chunk and to no arrival may be freed (RowOrder::collect()).
+/// 4. A sender locks its byte of the file as long as it lives (LifeLock). A dead sender's blocks
+///    that belong to no arrival may be freed.
 /// 5. At most block_count chunks and arrivals exist at any time, because each has a block. So the
 ///    rings never overflow.
 
@@ -51,39 +51,40 @@ struct RowHeader {
   std::uint64_t max_lag;
   std::uint32_t worker_count;
   std::byte reserved[76];
-  char control_root[512];  ///< the folder of the job's lock; "": unknown
+  char control_root[512];  ///< the folder with the job's lock; "": unknown
 
-  /// Senders write these. `tail` is at most the number of arrivals.
+  /// Senders write the next three words. `tail` is at most the number of arrivals.
   alignas(128) std::atomic<std::uint64_t> tail;
   std::atomic<std::uint64_t> sent_rows;
   std::atomic<std::uint64_t> sender_waits;  ///< how often a sender has found no free block
-  /// Loaders write this: the number of rows that they need.
+  /// Loaders write here how many rows they need.
   alignas(128) std::atomic<std::uint64_t> wanted;
-  alignas(128) std::atomic<std::uint32_t> calls;  ///< counted up when worker 0 has something to do
-  /// By worker: the rows that its ended steps have used.
+  alignas(128) std::atomic<std::uint32_t> calls;  ///< incremented when worker 0 has something to do
+  /// used[w]: how many rows the ended steps of worker w have used.
   alignas(128) std::atomic<std::uint64_t> used[kPublishingWorkersMax];
-  /// Worker 0 writes the rest. The first row that the job needs; kNoRow before that is known.
+  /// Worker 0 writes all words from here on. `base` is the first row that the job needs; kNoRow
+  /// until that is known.
   alignas(128) std::atomic<std::uint64_t> base;
-  std::atomic<std::uint64_t> taken;              ///< arrivals
-  std::atomic<std::uint64_t> chunks;             ///< those that loaders may read
-  std::atomic<std::uint64_t> released;           ///< of these, those whose rows are needed no more
-  std::atomic<std::uint64_t> step;               ///< of the loop
-  std::atomic<std::uint64_t> dropped_rows;       ///< for their lag
-  std::atomic<std::uint64_t> lag;                ///< of the chunk that was taken last
+  std::atomic<std::uint64_t> taken;              ///< arrivals that worker 0 has taken
+  std::atomic<std::uint64_t> chunks;             ///< chunks that became readable
+  std::atomic<std::uint64_t> released;           ///< chunks that aren't needed any more
+  std::atomic<std::uint64_t> step;               ///< the loop's step
+  std::atomic<std::uint64_t> dropped_rows;       ///< rows dropped because of their lag
+  std::atomic<std::uint64_t> lag;                ///< the lag of the last taken chunk
   alignas(128) std::atomic<std::uint32_t> news;  ///< counts changes of `chunks` and freed blocks
 };
 inline constexpr std::uint64_t kNoRow = ~std::uint64_t{0};
 
 struct RowBlock {
-  std::atomic<std::uint64_t> owner;  ///< 0: free; a sender's number + 1; or kTakenBlock
-  std::atomic<std::uint32_t> next;   ///< the index of the chunk's next block + 1; 0: it is the last
-  std::atomic<std::uint32_t> rows;   ///< of the whole chunk; in its first block
-  std::atomic<std::uint64_t> version;  ///< with which the rows were made; in the first block
+  std::atomic<std::uint64_t> owner;    ///< 0: free; a sender's number + 1; or kTakenBlock
+  std::atomic<std::uint32_t> next;     ///< the index of the chunk's next block + 1; 0: last block
+  std::atomic<std::uint32_t> rows;     ///< in the first block: the chunk's rows
+  std::atomic<std::uint64_t> version;  ///< in the first block: the version that made the rows
   std::byte reserved[8];
 };
 static_assert(sizeof(RowBlock) == 32);
 
-/// The number of the arrival, counted from 1, and the first block of its chunk, in one word.
+/// One word with the number of an arrival, counted from 1, and the first block of its chunk.
 /// Arrival n is in place (n - 1) % block_count.
 struct ArrivalWord {
   std::uint64_t number = 0;
@@ -99,7 +100,7 @@ struct RowChunk {
   std::uint64_t arrival;
   std::uint64_t first_row;
   std::uint32_t rows;
-  std::uint32_t block;  ///< the first one
+  std::uint32_t block;  ///< the chunk's first block
 };
 
 }  // namespace weft

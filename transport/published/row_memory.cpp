@@ -14,8 +14,9 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kRowPage = 4096;
-/// Small rows share blocks, so that a long chunk has few of them. A chunk of one row takes a block
-/// too, so a block isn't much larger than the 64 bytes by which it is managed.
+/// The approximate size of a block. Small rows share blocks, so that a long chunk has few blocks. A
+/// chunk of one row takes a block too, so a block isn't much larger than the 64 bytes that are
+/// needed to manage it.
 constexpr std::size_t kRowBlockBytes = 128;
 
 std::size_t up_to_page(std::size_t bytes) { return (bytes + kRowPage - 1) / kRowPage * kRowPage; }
@@ -24,7 +25,7 @@ std::string rows_name(std::string_view job, std::string_view name) {
   return fmt::format("weft-{}-rows-{}", job, name);
 }
 
-/// The parts of the header that say how large the segment is, read once.
+/// The fields of the header that give the segment's size. Each is read only once.
 struct RowSizes {
   std::size_t fields = 0;
   std::size_t names = 0;
@@ -46,7 +47,7 @@ struct RowSizes {
         blocks > kRowBlocksMax || per_block == 0 || row == 0 || row % kRowAlignment != 0) {
       return false;
     }
-    // The product may not wrap around.
+    // These checks exclude that the product in bytes() wraps around.
     return row <= segment_bytes && per_block <= segment_bytes / row &&
            blocks <= segment_bytes / (per_block * row) && bytes() <= segment_bytes;
   }

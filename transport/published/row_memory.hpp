@@ -15,19 +15,19 @@
 namespace weft {
 
 struct RowMemoryOptions {
-  std::vector<PublishedTensor> fields{};  ///< from lay_out(); of one row
-  std::uint64_t capacity = 0;             ///< in rows, at least, also if each is a chunk
+  std::vector<PublishedTensor> fields{};  ///< fields of a row, from lay_out()
+  std::uint64_t capacity = 0;             ///< rows that fit even in chunks of one row
   std::uint64_t max_lag = kNoLagLimit;
   int worker_count = 1;
 };
 
-/// Maps the segment. Movable. The job's end removes its name.
+/// Maps the segment. Movable. JobMemory::remove() removes the segment's name at the job's end.
 class RowMemory {
  public:
-  /// Throws io if the segment exists, and no_space.
+  /// Makes the segment. Throws io if it exists already, and no_space.
   static RowMemory create(std::string_view job, std::string_view name,
                           const RowMemoryOptions& options);
-  /// Throws not_found, version or corrupt.
+  /// Opens the segment. Throws not_found, version or corrupt.
   static RowMemory open(std::string_view job, std::string_view name);
   static void remove(std::string_view job, std::string_view name) noexcept;
   /// Returns the names under which the job takes rows.
@@ -50,7 +50,7 @@ class RowMemory {
   std::byte* row(std::uint32_t block, std::uint32_t row) const {
     return segment_.data() + data_at_ + (std::size_t{block} * rows_per_block_ + row) * row_bytes_;
   }
-  /// Returns the block after this one in its chunk. Throws corrupt if there is none.
+  /// Returns the block that follows `block` in its chunk. Throws corrupt if there is none.
   std::uint32_t next_of(std::uint32_t block) const;
   bool has_job_ended() const;
 

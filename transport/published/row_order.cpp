@@ -13,7 +13,7 @@ RowOrder::RowOrder(RowMemory& memory) : memory_(&memory), header_(&memory.header
   collect();
 }
 
-/// Returns the blocks of a chunk; nothing if its words can't be.
+/// Returns the blocks of a chunk, or nothing if the words that link them are invalid.
 std::optional<std::vector<std::uint32_t>> RowOrder::chain_of(std::uint32_t block,
                                                              std::uint64_t rows) const {
   std::vector<std::uint32_t> blocks{block};
@@ -27,7 +27,7 @@ std::optional<std::vector<std::uint32_t>> RowOrder::chain_of(std::uint32_t block
   return blocks;
 }
 
-/// Returns the number of the row after the last one that loaders may read.
+/// Returns the number of the first row that loaders may not read yet.
 std::uint64_t RowOrder::row_count() const {
   const std::uint64_t chunks = header_->chunks.load(std::memory_order_relaxed);
   if (chunks == 0) return header_->base.load(std::memory_order_relaxed);
@@ -51,7 +51,7 @@ void RowOrder::take_arrival(const ArrivalWord& arrival) {
   const std::uint32_t rows = has_block ? first.rows.load(std::memory_order_relaxed) : 0;
   const std::uint64_t version = first.version.load(std::memory_order_relaxed);
   const auto blocks = chain_of(arrival.block, rows);
-  if (!blocks) {  // a sender has written words that can't be
+  if (!blocks) {  // a sender has written invalid words
     header_->taken.store(arrival.number, std::memory_order_release);
     return;
   }
@@ -94,7 +94,7 @@ void RowOrder::free_blocks(const std::vector<std::uint32_t>& blocks) {
   memory_->tell_news();
 }
 
-/// Returns which blocks are those of chunks that loaders may read, or of arrivals.
+/// Returns for each block whether it belongs to a chunk that loaders may read, or to an arrival.
 std::vector<bool> RowOrder::used_blocks() const {
   std::vector<bool> used(memory_->block_count());
   const auto use = [&](std::uint32_t block, std::uint64_t rows) {
@@ -120,7 +120,8 @@ void RowOrder::collect() {
     const std::uint64_t owner = memory_->block(block).owner.load(std::memory_order_relaxed);
     if (owner != 0 && owner <= kSenderCountMax) senders.set(owner - 1);
   }
-  // Who has the lock of a sender knows that it is dead, and that no other one takes its number.
+  // While this process has the lock of a sender's number, the sender is dead, and no new sender
+  // takes the number.
   std::vector<LifeLock> locks;
   std::bitset<kSenderCountMax> dead;
   for (std::uint32_t sender = 0; sender < kSenderCountMax; ++sender) {

@@ -1,5 +1,5 @@
 #pragma once
-/// RowOrder: puts the rows that have arrived in one order, for all loaders of a job.
+/// RowOrder: puts the rows that have arrived into one order, which all loaders of a job read.
 
 #include <cstdint>
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace weft {
 
-/// Only one thread of worker 0 uses it. Invariants: row_format.hpp.
+/// For one thread of worker 0. Invariants: row_format.hpp.
 class RowOrder {
  public:
-  /// Continues where a predecessor has ended. `memory` must outlive the object.
+  /// Continues where the RowOrder of a killed worker 0 stopped. `memory` must outlive the object.
   explicit RowOrder(RowMemory& memory);
 
-  /// Takes chunks that have arrived, until there are as many rows as loaders want or no chunk is
-  /// left. Drops chunks that are older than max_lag steps.
+  /// Takes arrived chunks, until there are as many rows as loaders want or no chunk is left. Drops
+  /// chunks that are older than max_lag steps.
   void take();
-  /// Frees chunks all of whose rows are before `row`.
+  /// Frees the chunks all of whose rows are before row `row`.
   void release(std::uint64_t row);
-  /// Frees blocks that dead senders, or a killed predecessor, have left.
+  /// Frees blocks that dead senders or a killed worker 0 have left behind.
   void collect();
 
  private:

@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// Returns the chunk that has the row, which is before the end of the last of `chunks` chunks.
+/// Returns the chunk that has the row. The row must be before the end of the last of `chunks`
+/// chunks.
 RowChunk RowReader::find(std::uint64_t row, std::uint64_t chunks) const {
   std::uint64_t low = memory_->header().released.load(std::memory_order_acquire);
   if (low >= chunks || memory_->chunk(low).first_row > row) {
@@ -18,7 +19,8 @@ RowChunk RowReader::find(std::uint64_t row, std::uint64_t chunks) const {
          "the state of two versions (FailureConfig::state_versions)",
          row);
   }
-  std::uint64_t high = chunks;  // low has a first row at or before `row`, high hasn't
+  // chunk `low` begins at or before `row`, all from `high` on after it
+  std::uint64_t high = chunks;
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
     (memory_->chunk(middle).first_row <= row ? low : high) = middle;
@@ -50,7 +52,7 @@ bool RowReader::read(std::uint64_t row, ItemMemory out) const {
   return true;
 }
 
-/// Returns the block that has a row of the chunk.
+/// Returns the block that has row `row` of the chunk.
 std::uint32_t RowReader::block_of(const RowChunk& chunk, std::uint32_t row) const {
   const std::uint32_t number = row / memory_->rows_per_block();
   const std::lock_guard lock(mutex_);

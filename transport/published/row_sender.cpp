@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Stores `value` if it is greater.
+/// Stores `value` if it is greater than the word.
 void raise_to(std::atomic<std::uint64_t>& word, std::uint64_t value) {
   std::uint64_t before = word.load(std::memory_order_relaxed);
   while (before < value && !word.compare_exchange_weak(before, value, std::memory_order_seq_cst)) {
@@ -20,8 +20,8 @@ RowSender::RowSender(std::string_view job, std::string_view name)
     : memory_(RowMemory::open(job, name)) {
   for (; number_ < kSenderCountMax; ++number_) {
     life_ = LifeLock::take(memory_.segment(), number_);
-    // Blocks that a dead sender of this number has left would count as this sender's. Worker 0
-    // frees them once nobody has the lock.
+    // A dead sender with this number may have left blocks, which would count as this sender's. Then
+    // this tries another number, and worker 0 frees the blocks.
     if (life_ && !has_blocks()) return;
     life_.reset();
   }
@@ -57,7 +57,7 @@ std::optional<std::vector<std::uint32_t>> RowSender::take(std::uint64_t rows) {
   if (blocks.size() == needed) return blocks;
   give_back(blocks);
   memory_.header().sender_waits.fetch_add(1, std::memory_order_relaxed);
-  memory_.call_worker_0();  // it frees the blocks of dead senders
+  memory_.call_worker_0();  // worker 0 then frees the blocks of dead senders
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// RowSender: gives rows to a job in shared memory, as one process of the user.
+/// RowSender: gives rows from one process of the user to a job, through shared memory.
 
 #include <atomic>
 #include <chrono>
@@ -15,11 +15,12 @@
 
 namespace weft {
 
-/// If the process dies, its blocks are freed, except those of chunks that have arrived.
+/// If the process dies, the blocks that it took are freed, except those of arrived chunks.
 /// Thread-safe. Invariants: row_format.hpp.
 class RowSender final : public RowSink {
  public:
-  /// Throws as RowMemory::open(), and no_space if kSenderCountMax processes send already.
+  /// Throws the errors of RowMemory::open(), and no_space if kSenderCountMax processes send
+  /// already.
   RowSender(std::string_view job, std::string_view name);
 
   const RowMemory& memory() const { return memory_; }
@@ -43,9 +44,9 @@ class RowSender final : public RowSink {
   bool has_blocks() const;
 
   RowMemory memory_;
-  std::uint32_t number_ = 0;  ///< of this sender
+  std::uint32_t number_ = 0;  ///< this sender's number
   std::optional<LifeLock> life_;
-  std::atomic<std::uint32_t> next_{0};  ///< the block at which the next search begins
+  std::atomic<std::uint32_t> next_{0};  ///< where the next search for free blocks begins
 };
 
 }  // namespace weft

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kPublishedNameMax = 63;
 
-/// Reads one tensor from a copy of its entry. `names` has the names of this and later tensors.
-/// Returns false for an entry that can't be.
+/// Reads one tensor from a copy of its entry. `names` has the names of this tensor and the later
+/// ones. Returns false if the entry is invalid.
 bool read_entry(const TensorEntry& entry, std::string_view& names, const TensorTableSize& size,
                 PublishedTensor& tensor) {
   if (entry.name_bytes > names.size() || entry.rank > kDimCountMax || entry.dtype >= kDTypeCount) {
@@ -29,7 +29,7 @@ bool read_entry(const TensorEntry& entry, std::string_view& names, const TensorT
   try {
     tensor.type.shape = Shape(std::span(entry.dims, entry.rank));
   } catch (const Error&) {
-    return false;  // a shape has at most 2^53 elements
+    return false;  // since a shape has at most 2^53 elements
   }
   tensor.offset = entry.offset;
   return entry.offset % size.alignment == 0 && entry.offset <= size.bytes &&

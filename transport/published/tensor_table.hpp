@@ -1,5 +1,5 @@
 #pragma once
-/// A table of named tensors in shared memory: their types and offsets.
+/// TensorTable: reads and writes tables of named tensors, with types and offsets, in shared memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,20 +18,20 @@ namespace weft {
 struct PublishedTensor {
   std::string name{};
   TensorType type{};
-  std::size_t offset = 0;  ///< in bytes, from the begin of the version or row
+  std::size_t offset = 0;  ///< in bytes, from the beginning of the version or row
 
   friend bool operator==(const PublishedTensor&, const PublishedTensor&) = default;
 };
 
-/// Returns the tensors with their offsets: in order, each a multiple of `alignment`.
+/// Returns the tensors with offsets set: in order, each a multiple of `alignment`.
 std::vector<PublishedTensor> lay_out(std::vector<PublishedTensor> tensors,
                                      std::size_t alignment = kPublishedAlignment);
 
 /// Throws invalid_argument unless the name has 1 to 63 letters, digits, '_', '-' and '.', and
-/// begins with a letter or digit. `what` names the option for the error.
+/// begins with a letter or digit. `what` is the option's name in the error.
 void require_published_name(std::string_view name, std::string_view what);
 
-/// Returns the bytes of all names together.
+/// Returns how many bytes all names have together.
 std::size_t name_bytes_of(std::span<const PublishedTensor> tensors);
 /// Writes a TensorEntry for each tensor, and then the names.
 void write_tensor_table(std::byte* at, std::span<const PublishedTensor> tensors);
@@ -39,11 +39,11 @@ void write_tensor_table(std::byte* at, std::span<const PublishedTensor> tensors)
 struct TensorTableSize {
   std::size_t count = 0;
   std::size_t name_bytes = 0;
-  std::size_t bytes = 0;  ///< within which each tensor lies
+  std::size_t bytes = 0;  ///< the size of a version or row, in which all tensors must be
   std::size_t alignment = 1;
 };
-/// The caller has checked that the segment has so many entries and bytes of names. Throws corrupt
-/// for an entry that can't be.
+/// Returns the tensors of a table. The caller has checked that the segment has as many entries and
+/// bytes of names as `size` says. Throws corrupt for an invalid entry.
 std::vector<PublishedTensor> read_tensor_table(const Segment& segment, std::size_t offset,
                                                const TensorTableSize& size);
 

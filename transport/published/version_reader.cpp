@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-/// Set in a count while a thread changes it between 0 and 1 and sets or clears the bit with it.
+/// Set in a count while a thread changes the count between 0 and 1 and sets or clears the ledger's
+/// bit.
 constexpr std::uint32_t kHoldChanging = 1U << 31U;
 
 std::uint64_t reader_bit(std::uint32_t reader) { return std::uint64_t{1} << (reader % 64); }
@@ -50,12 +51,12 @@ std::optional<VersionReader::Held> VersionReader::hold_newest() noexcept {
     if (hold(newest.place, newest.version)) {
       return Held{.version = newest.version, .place = newest.place};
     }
-    // By invariant 1 the newest version keeps its place, so this memory was changed by others.
+    // By invariant 1 the newest version keeps its place. So something else has changed this memory.
     if (memory_.header().newest.load(std::memory_order_acquire) == word) return std::nullopt;
   }
 }
 
-/// Returns false, and holds nothing, if the place no longer has the version.
+/// Holds a place. Returns false, and holds nothing, if the place no longer has the version.
 bool VersionReader::hold(std::uint32_t place, std::uint64_t version) noexcept {
   Count& count = counts_[place];
   std::uint32_t before = count.load(std::memory_order_relaxed);
@@ -85,7 +86,8 @@ void VersionReader::hold_again(std::uint32_t place) noexcept {
 void VersionReader::release(std::uint32_t place) noexcept {
   Count& count = counts_[place];
   std::uint32_t before = count.load(std::memory_order_relaxed);
-  // No other thread changes this count between 0 and 1 while the caller holds the place.
+  // This is the only thread that can change the count between 0 and 1, since the caller holds the
+  // place.
   while (!count.compare_exchange_weak(before, before == 1 ? kHoldChanging : before - 1,
                                       std::memory_order_acq_rel)) {
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// VersionReader: reads the versions that a job publishes in shared memory, as one process of the
+/// VersionReader: reads the versions that a job publishes in shared memory, in one process of the
 /// user.
 
 #include <array>
@@ -18,12 +18,13 @@
 
 namespace weft {
 
-/// Counts in memory of its own how often this process holds each place. In the ledger, it has one
-/// bit for each place. If the process dies, the bits are cleared by who needs the place or becomes
-/// the next reader with this number. Invariants: published_format.hpp. Thread-safe.
+/// Counts in this process's own memory how often it holds each place. In the ledger, the process
+/// has only one bit for each place. If it dies, the bits are cleared by a worker that needs the
+/// place, or by the next reader with its number. Invariants: published_format.hpp. Thread-safe.
 class VersionReader final : public VersionSource {
  public:
-  /// Throws as PublishedMemory::open(), and no_space if kReaderCountMax processes read already.
+  /// Throws the errors of PublishedMemory::open(), and no_space if kReaderCountMax processes read
+  /// already.
   VersionReader(std::string_view job, std::string_view name);
   ~VersionReader() override;
   VersionReader(const VersionReader&) = delete;
@@ -49,7 +50,7 @@ class VersionReader final : public VersionSource {
   void clear_bit(std::uint32_t place) const noexcept;
 
   PublishedMemory memory_;
-  std::uint32_t number_ = 0;  ///< of this reader
+  std::uint32_t number_ = 0;  ///< this reader's number
   std::optional<LifeLock> life_;
   std::array<Count, kVersionCountMax> counts_{};
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// VersionSource: the versions that are published under a name, as a process reads them.
+/// VersionSource: the interface through which a process reads the versions published under a name.
 
 #include <chrono>
 #include <cstddef>
@@ -20,22 +20,22 @@ class VersionSource {
 
   virtual ~VersionSource() = default;
   virtual const std::vector<PublishedTensor>& tensors() const = 0;
-  /// Returns the bytes of the version that has this place.
+  /// Returns the bytes of the version in place `place`.
   virtual const std::byte* place(std::uint32_t place) const = 0;
-  /// Returns the newest version, without holding it; nothing if there is none.
+  /// Returns the newest version without holding it, or nothing if there is none.
   virtual std::optional<std::uint64_t> newest() const noexcept = 0;
   /// Holds the newest version: its bytes don't change until release(). Returns nothing if no
   /// version has been published.
   virtual std::optional<Held> hold_newest() noexcept = 0;
-  /// Holds a place once more, which this process must hold already.
+  /// Holds once more a place that this process holds already.
   virtual void hold_again(std::uint32_t place) noexcept = 0;
   virtual void release(std::uint32_t place) noexcept = 0;
   /// Returns how many versions weren't published because all places were held.
   virtual std::uint64_t skipped() const noexcept = 0;
   virtual bool has_job_ended() const = 0;
 
-  /// Counts the published versions. wait_for_news() returns when this is no longer `seen`, or
-  /// `at_most` has passed; it may return early.
+  /// Returns a count of the published versions. wait_for_news() waits until the count differs from
+  /// `seen` or `at_most` has passed. It may return early.
   virtual std::uint32_t news() const noexcept = 0;
   virtual void wait_for_news(std::uint32_t seen,
                              std::chrono::nanoseconds at_most) const noexcept = 0;

@@ -40,7 +40,8 @@ void VersionWriter::decide(std::uint64_t publication, std::uint64_t version) {
   count_turn();
 }
 
-/// Returns a place that no reader holds. Its `version` is 0.
+/// Returns a place that no reader holds, with 0 in its `version`, or nothing if readers hold all
+/// places.
 std::optional<std::uint32_t> VersionWriter::choose_place() {
   std::optional<std::uint32_t> place = find_free();
   if (!place) {
@@ -53,12 +54,13 @@ std::optional<std::uint32_t> VersionWriter::choose_place() {
   } catch (const Error& error) {
     const bool is_first = header_->newest.load(std::memory_order_relaxed) == 0;
     if (error.code() != Errc::no_space || is_first) throw;
-    return std::nullopt;  // the places that have memory must do
+    return std::nullopt;  // then only the places that have memory are used
   }
   return place;
 }
 
-/// Tries the places that have memory first, and of these the one with the oldest version.
+/// Returns a place that no reader holds, or nothing. Tries the places that have memory first, from
+/// the oldest version to the newest.
 std::optional<std::uint32_t> VersionWriter::find_free() {
   struct Known {
     std::uint32_t place;
@@ -86,8 +88,8 @@ std::optional<std::uint32_t> VersionWriter::find_free() {
   return std::nullopt;
 }
 
-/// Clears the bits of readers whose processes have ended. A new reader with the number of a dead
-/// one can't begin meanwhile, because this has the lock.
+/// Clears the bits of readers whose processes have ended. Takes each dead reader's lock first, so
+/// that no new reader can begin with its number meanwhile.
 void VersionWriter::release_dead_readers() {
   for (std::uint32_t reader = 0; reader < kReaderCountMax; ++reader) {
     const std::uint64_t bit = std::uint64_t{1} << (reader % 64);
