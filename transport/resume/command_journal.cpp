@@ -17,7 +17,8 @@
 namespace weft {
 namespace {
 
-/// The largest journal that is read. A job has at most 4 MiB of commands and two lines for each.
+/// The size in bytes of the largest journal that is read. A job has at most 4 MiB of commands, and
+/// the journal has two lines for each command.
 constexpr std::size_t kJournalBytesMax = std::size_t{256} << 20;
 
 std::string journal_in(const std::string& run_dir) { return run_dir + "/commands.jsonl"; }

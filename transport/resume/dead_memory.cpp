@@ -27,7 +27,8 @@ JobMemory open_memory(const std::string& memory_id, const RunCard& card) {
   return memory;
 }
 
-/// Returns the commands of the job, of which its state knows those up to the last mark.
+/// Returns the commands of the job's journal. Whether a command was read, and at which step, comes
+/// from the job's state: `read` has its marks.
 std::vector<StoredCommand> commands_of(const std::string& run_dir,
                                        const std::vector<CommandMark>& read) {
   std::vector<StoredCommand> commands = read_journal(run_dir);
@@ -36,7 +37,8 @@ std::vector<StoredCommand> commands_of(const std::string& run_dir,
     const auto mark = std::ranges::find(read, command.number, &CommandMark::number);
     if (mark != read.end()) command.step = mark->step;
   }
-  // The state is worth more than the commands of a journal that somebody has changed.
+  // If somebody has changed the journal, the rescue goes on without commands, because the state is
+  // worth more.
   return commands_fault(commands) ? std::vector<StoredCommand>() : commands;
 }
 
@@ -54,7 +56,7 @@ std::vector<std::uint64_t> DeadMemory::steps() {
   const std::uint64_t last = step();
   std::uint64_t first = last;
   if (card_.num_hosts > 1) first = std::max(far_step(memory_), card_.begin_step + 1);
-  // No directory has more versions than this.
+  // A directory has at most kDirectorySlotCount versions.
   if (last - std::min(first, last) >= kDirectorySlotCount) first = last - kDirectorySlotCount + 1;
   std::vector<std::uint64_t> steps;
   for (std::uint64_t step = first; step < last; ++step) {
@@ -79,8 +81,8 @@ bool DeadMemory::is_divided() {
   });
 }
 
-/// Returns whether this host writes the shard of the chip at `position`. If it isn't alone, hosts
-/// that have the same shards leave them to the first of them.
+/// Returns whether this host writes the shard of the chip at `position`. If several hosts write and
+/// have the same shard, only the first of them writes it.
 bool DeadMemory::writes(const Sharding& sharding, int position, bool is_alone) const {
   if (card_.num_hosts == 1) return true;
   if (host_of(mesh_, position) != card_.host) return false;
@@ -104,13 +106,13 @@ DeadMemory::Part DeadMemory::write_part(FileSystem& files, const std::string& fo
                          .dcn_shape = dcn_shape(card_.mesh)}};
   if (card_.has_copies) written.table.save_id = fmt::format("rescue-{}-{}", card_.job, step);
   std::vector<SourceShard> shards;
-  std::vector<std::size_t> tensors;  // by shard
+  std::vector<std::size_t> tensors;  // indices of tensors, by shard
   for (const KeptTensor& tensor : kept.tensors()) {
     for (int position = 0; position < mesh_.size(); ++position) {
       if (keeper_of(tensor.name, tensor.sharding, mesh_, position) != position) continue;
       if (!writes(tensor.sharding, position, num_parts == 1)) continue;
       const PlacedBox placed = shard_box(tensor.type.shape, tensor.sharding, mesh_, position);
-      if (placed.box.dims.num_elements() == 0) continue;  // empty, or only padding
+      if (placed.box.dims.num_elements() == 0) continue;  // the shard is empty, or only padding
       shards.push_back({.header = {.name = tensor.name,
                                    .type = tensor.type,
                                    .offsets = placed.box.offsets,

@@ -15,27 +15,28 @@ namespace weft {
 
 class DeadMemory {
  public:
-  /// Opens the segments with this id. Throws not_found, version, or corrupt if they contradict the
-  /// card.
+  /// Opens the segments with this id. Throws not_found, version, or corrupt if the segments
+  /// contradict the card.
   DeadMemory(const std::string& memory_id, RunCard card);
 
   /// Returns the newest step whose state all chips of this host have.
   std::uint64_t step() const;
-  /// Returns the steps whose state all chips of this host have and at which all hosts may continue,
-  /// in order: step() and, while other hosts may not have reached it, the steps before.
+  /// Returns the steps at which the job may continue and whose state all chips of this host have,
+  /// in order. step() is the last. The steps before it are those at which slower hosts may be.
   std::vector<std::uint64_t> steps();
-  /// Returns whether other hosts have parts of the state of step() that this host doesn't have.
+  /// Returns whether the state of step() is divided: other hosts have parts of it that this host
+  /// lacks.
   bool is_divided();
   const std::string& run_dir() const { return run_dir_; }
 
-  /// A part of a checkpoint.
+  /// What write_part() has written: a part of a checkpoint.
   struct Part {
     CheckpointManifest table{};  ///< lists all tensors, and the shards of this part
     std::int64_t bytes = 0;      ///< size of all tensors
   };
-  /// Writes the state of a step to part `part` of `num_parts` in the folder. One part has all of
-  /// the state. Of several parts, each has the shards of the host of its number, and of shards that
-  /// several hosts have only those of the first host. Throws corrupt and the errors of writing.
+  /// Writes the state of a step to part `part` of `num_parts` in the folder. A single part has all
+  /// of the state. Of several parts, part i has the shards of host i, except those that a host
+  /// before it has too. Throws corrupt and the errors of writing.
   Part write_part(FileSystem& files, const std::string& folder, std::uint64_t step, int part,
                   int num_parts);
 

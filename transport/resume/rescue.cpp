@@ -27,17 +27,19 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// How long a rescue waits for another one, which has the folder of checkpoints.
+/// How long a rescue waits for another rescue that has locked the folder of checkpoints.
 constexpr std::chrono::minutes kFolderPatience{10};
 constexpr std::chrono::milliseconds kFolderInterval{100};
-/// The owner of the folder's lock, by which another rescue knows that it may wait.
+/// How the lock of a folder names its owner if the owner is a rescue, for which another rescue may
+/// wait.
 constexpr std::string_view kOwner = "weft rescue (pid ";
 
 RunCard read_card(const std::string& root, const std::string& job) {
   return decode_run_card(read_file_bytes(run_card_in(root, job), kRunCardBytesMax));
 }
 
-/// Takes the job's lock, which keeps the job from being swept, and shows that the trainer is dead.
+/// Takes the job's lock, which keeps the job from being swept. Getting it shows that the trainer is
+/// dead.
 JobLock hold(const DeadJob& dead) {
   JobLock lock = JobLock::try_take(dead.root, dead.memory_id);
   if (!lock)
@@ -45,7 +47,7 @@ JobLock hold(const DeadJob& dead) {
   return lock;
 }
 
-/// Returns the control root with the card of the job; "" if there is none.
+/// Returns the control root with the job's run card; "" if there is none.
 std::string root_of_card(const JobRemains& remains) {
   const auto root = std::ranges::find_if(remains.roots, [&](const std::string& one) {
     return ::access(run_card_in(one, remains.job).c_str(), F_OK) == 0;
@@ -72,7 +74,7 @@ DeadJob dead_job_of(const JobRemains& remains) {
           .step = DeadMemory(remains.job, card).step()};
 }
 
-/// Returns whether the memory is that of a host of this job.
+/// Returns whether these remains are a host's memory of this job.
 bool is_part_of(const JobRemains& remains, std::string_view job) {
   try {
     const std::string root = root_of_card(remains);
@@ -82,7 +84,7 @@ bool is_part_of(const JobRemains& remains, std::string_view job) {
   }
 }
 
-/// Takes the folder, for which another rescue may have to be waited for.
+/// Locks the folder of checkpoints. If another rescue has locked it, waits for that rescue.
 void take_folder(std::optional<CheckpointLock>& lock, const std::string& folder) {
   const Clock::time_point deadline = Clock::now() + kFolderPatience;
   for (;;) {
@@ -108,7 +110,7 @@ class Saver {
   }
 
  private:
-  /// Returns the checkpoint of this step or a later one that another host of the job has saved.
+  /// Returns the checkpoint of this or a later step, if another host of the job has saved one.
   std::optional<Rescued> find_saved(std::uint64_t step) const {
     if (dead_.card.num_hosts == 1) return {};
     for (const CheckpointEntry& entry : list_checkpoints(folder_)) {
@@ -124,7 +126,8 @@ class Saver {
     take_folder(lock, folder_);
     if (auto saved = find_saved(dead_.step)) return *saved;
     const std::uint64_t last = require_no_later();
-    // If each host stores copies, the job continues at a step that all of them have saved.
+    // If each host stores copies, the job continues at a step that all hosts have saved, so this
+    // host saves all steps that may be that one.
     const auto steps = dead_.card.has_copies ? memory_.steps() : std::vector{dead_.step};
     for (const std::uint64_t step : steps) {
       if (step > last) write_whole(step);
@@ -132,7 +135,8 @@ class Saver {
     return noted();
   }
 
-  /// Returns the step of the last checkpoint in the folder; 0 if there is none.
+  /// Returns the step of the folder's last checkpoint, or 0 if there is none. Throws
+  /// invalid_argument if this step isn't before the job's.
   std::uint64_t require_no_later() const {
     const auto there = list_checkpoints(folder_);
     const std::uint64_t last = there.empty() ? 0 : there.back().step;
@@ -144,7 +148,7 @@ class Saver {
   }
 
   void write_whole(std::uint64_t step) {
-    // An earlier rescue that was killed may have left an unfinished folder of this name.
+    // A rescue that was killed may have left an unfinished folder of this name.
     remove_unfinished(files_, folder_);
     const std::string unfinished = begin_checkpoint(files_, folder_, step, dead_.job, step);
     const CheckpointManifest manifest = write(unfinished, step, 0, 1);
@@ -152,8 +156,8 @@ class Saver {
     rescued_.step = step;
   }
 
-  /// Writes this host's part, and joins the parts if those of all hosts are there. Otherwise waits
-  /// for another host to do so.
+  /// Writes this host's part, and joins the parts once those of all hosts are there. Meanwhile
+  /// waits for the other hosts, one of which may join the parts instead.
   Rescued save_part(Clock::time_point deadline) {
     require_shared_folder();
     const std::vector<std::uint64_t> steps = memory_.steps();
@@ -168,7 +172,8 @@ class Saver {
     }
     for (;;) {
       {
-        // Tables are written and read by who has the lock, so they are whole.
+        // Only the owner of the lock writes or reads tables, so a table is always complete when it
+        // is read.
         std::optional<CheckpointLock> lock;
         take_folder(lock, folder_);
         if (auto saved = find_saved(steps.front())) return *saved;
@@ -193,7 +198,8 @@ class Saver {
          dead_.job, dead_.card.num_hosts, folder_, dead_.job);
   }
 
-  /// Joins the parts of the last step that all hosts have. Returns false if parts are missing.
+  /// Joins the parts of the last step for which all hosts have written parts. Returns false if
+  /// parts are missing.
   bool join(const std::vector<std::uint64_t>& steps) {
     const auto lacks = [&](int host) {
       return std::ranges::none_of(files_.list(parts_folder()), [&](const FolderEntry& step) {
@@ -218,7 +224,7 @@ class Saver {
     }
     rescued_.step = *common;
     rescued_.path = join_parts(files_, folder_, step_folder(*common), dead_.card.num_hosts);
-    std::error_code ignored;  // parts of other steps do no harm
+    std::error_code ignored;  // not thrown, because the parts of other steps do no harm
     fs::remove_all(parts_folder(), ignored);
     return true;
   }
@@ -227,7 +233,8 @@ class Saver {
   std::string step_folder(std::uint64_t step) const {
     return fmt::format("{}/step-{:06}", parts_folder(), step);
   }
-  /// A network file system may remember that a file didn't exist, so this lists the folder.
+  /// Returns whether the folder has the host's part. Lists the folder, because a network file
+  /// system may remember that a file didn't exist.
   bool has_part(const std::string& folder, int host) const {
     const std::string table = part_table_name(host, dead_.card.num_hosts);
     std::error_code error;
@@ -265,7 +272,7 @@ std::vector<DeadJob> list_dead_jobs() {
       DeadJob dead = dead_job_of(remains);
       if (dead.has_steps()) all.push_back(std::move(dead));
     } catch (const Error&) {
-      // The job isn't dead, or has nothing to rescue.
+      // This job isn't dead, or has nothing to rescue.
     }
   }
   std::ranges::sort(all, {},

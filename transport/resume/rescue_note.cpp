@@ -24,7 +24,7 @@ void write_rescue_note(const std::string& file, const RescueNote& note) noexcept
                                                      nlohmann::json::error_handler_t::replace)
                         << '\n';
   } catch (const std::exception&) {
-    // Then there is no note, for instance because the folder is gone or the disk is full.
+    // The note can't be written, for instance because the folder is gone or the disk is full.
   }
 }
 

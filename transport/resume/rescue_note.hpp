@@ -14,14 +14,14 @@ struct RescueNote {
   std::uint64_t step = 0;
   std::string path{};          ///< path of the checkpoint that `weft rescue` or `weft launch` has
                                ///< made
-  std::string continued_by{};  ///< last job that began with the checkpoint; "": none so far
+  std::string continued_by{};  ///< the last job that began with the checkpoint; "" if there is none
 };
 
 std::string rescue_note_in(const std::string& run_dir);
 
-/// Writes a note. Throws nothing, because only `weft inspect why` needs the note.
+/// Writes a note. Ignores errors, because only `weft inspect why` needs the note.
 void write_rescue_note(const std::string& file, const RescueNote& note) noexcept;
-/// Reads a note. Returns nothing if there is none or it can't be read.
+/// Reads a note. Returns nothing if there is no note or it can't be read.
 std::optional<RescueNote> read_rescue_note(const std::string& file) noexcept;
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// ResumedState: gives a loop's tensors their values from the checkpoint from which the loop
-/// continues.
+/// ResumedState: the values of a checkpoint, from which the tensors of a loop that continues get
+/// theirs.
 
 #include <map>
 #include <memory>
@@ -20,29 +20,30 @@ namespace weft {
 /// The state from which a loop continues. Only the loop's thread may use it, in its first step.
 class ResumedState {
  public:
-  /// Takes values from `file`. If `lets_make`, the loop may initialize state that the checkpoint
-  /// lacks, as RunConfig::resume_partial says.
+  /// Takes values from `file`. If `lets_make` is true, the loop may initialize state that the
+  /// checkpoint lacks (RunConfig::resume_partial).
   ResumedState(std::shared_ptr<const StateFile> file, bool lets_make)
       : file_(std::move(file)), lets_make_(lets_make) {}
 
   const StateFile& file() const { return *file_; }
   bool has(const std::string& name) const;
-  /// Returns the checkpoint's value of this name, with the layout in which it was saved if the mesh
-  /// is the same. The result has no value if the checkpoint has none of this name and type.
+  /// Returns the checkpoint's value of this name, in the layout in which it was saved if the mesh
+  /// is the same. The result has no value if the checkpoint has no tensor of this name and type.
   Restored take(const std::string& name, const TensorType& type, const Mesh& mesh);
-  /// Checks the inputs of a run. State for which take() had no value still has the value that the
-  /// loop gave it. Throws invalid_argument if a run uses such state, and names all of it. State
-  /// that load() has set is allowed, and so is all state that a partial checkpoint lacks.
+  /// Checks the inputs of a run. If take() found no value for a state tensor, the tensor still has
+  /// the value that the loop gave it. Throws invalid_argument if the run uses such state, with all
+  /// its names. State that load() has set is allowed, and so is all state that a partial checkpoint
+  /// lacks.
   void require_taken(std::span<const ProgramInput> inputs, std::span<const Binding> values) const;
-  /// A tensor of the checkpoint from which a tensor of the loop has taken its value.
+  /// A tensor of the checkpoint whose value a tensor of the loop has taken.
   struct Taken {
     const FileTensor& tensor;
     TensorType type;
     Restored restored;
   };
   std::vector<Taken> taken(const Mesh& mesh) const;
-  /// Returns the names of the checkpoint's tensors that no tensor of the loop has taken; "" if
-  /// there are none.
+  /// Returns the names of the checkpoint's tensors whose value no tensor of the loop has taken; ""
+  /// if there are none.
   std::string untaken() const;
   /// Returns the names of the state that the loop initialized because `lets_make` is true; "" if
   /// there is none.
