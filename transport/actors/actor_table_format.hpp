@@ -4,11 +4,11 @@
 ///   "weft-<system>-actors" =
 ///       ActorTableHead MeshTableRow{kMeshCountMax} ActorTableRow{kActorCountMax}
 ///       ports{kPeerCountMax} wait{kPeerCountMax} CallRing{kPeerCountMax}{kPortCountMax}
-///   ports = u64: bit n says that the process of this slot has, or had, the ring of port n
-///   wait  = u64: the AwaitedPipe of a thread of this process that runs no actor; 0: none waits
-/// The rows and rings are sparse: a page has memory once a mesh or a thread needs it. The keeper's
-/// process holds the life lock of byte 0 as long as the system exists. A change of this needs a new
-/// version.
+///   ports = u64: bit n is set if a process of this slot has, or had, the ring of port n
+///   wait  = u64: the AwaitedPipe of a thread of this process that runs no actor; 0: no wait
+/// The rows and rings are sparse: a page gets memory when a mesh or a thread needs it. The keeper's
+/// process holds the life lock of byte 0 as long as the system exists. A change of the format needs
+/// a new version.
 
 #include <atomic>
 #include <cstddef>
@@ -40,70 +40,70 @@ struct ActorTableHead {
   std::atomic<std::uint32_t> mesh_count;
   std::atomic<std::uint32_t> row_count;
   std::atomic<std::uint32_t> changes;    ///< how often a position has changed
-  std::atomic<std::uint32_t> processes;  ///< that run
-  std::uint32_t tick_source;             ///< a TickSource: of the ticks in all rings
+  std::atomic<std::uint32_t> processes;  ///< processes that run
+  std::uint32_t tick_source;             ///< the TickSource of the ticks in all rings
   std::int64_t started_unix_ns;
-  char name[kActorNameMax + 1];  ///< of the system
-  // All processes of the system count the following up.
+  char name[kActorNameMax + 1];  ///< the system's name
+  // All processes of the system increment the next two words.
   std::atomic<std::uint64_t> copied_tensors;  ///< tensors of messages that weren't in blocks
-  std::atomic<std::uint64_t> lost_tells;      ///< messages that were told, but never run
+  std::atomic<std::uint64_t> lost_tells;      ///< tells that no actor ever handled
   // Options of the system, for the processes that join it.
-  std::uint64_t heap_bytes;  ///< of each process
+  std::uint64_t heap_bytes;  ///< the heap size of each process
   double call_timeout_s;
   box_format::ClockPairV2 start;  ///< the clocks when the system was made
-  std::uint64_t key;      ///< by which references to its actors are known on all hosts; never 0
-  std::uint32_t threads;  ///< of each process, for actors that share them
-  std::uint32_t host;     ///< number of this host; on another than 0 the table is a copy
+  std::uint64_t key;      ///< identifies references to this system's actors on all hosts; never 0
+  std::uint32_t threads;  ///< threads of each process for actors that share threads
+  std::uint32_t host;     ///< the host's number; except on host 0 the table is a copy
   std::uint32_t host_count;
   std::byte reserved[76];
 };
 static_assert(sizeof(ActorTableHead) == 256);
 
-/// The keeper writes it. The texts and numbers that aren't atomic are written before mesh_count,
-/// or before is_ended becomes 0 in a row that is used again, and `cause` once, before is_ended and
-/// the phase `ended` of actors that have failed. A mesh that has ended leaves its row and the rows
-/// of its actors to a later one of at most as many actors; `turn` is counted up before they are
-/// written again.
+/// The row of a mesh, which the keeper writes. It writes the texts and the numbers that aren't
+/// atomic before it raises mesh_count, or before is_ended becomes 0 in a row that is used again. It
+/// writes `cause` once, before is_ended and before the phase `ended` of actors that have failed. A
+/// mesh that has ended leaves its row and its actors' rows to a later mesh with at most as many
+/// actors. The keeper increments `turn` before it writes them again.
 struct MeshTableRow {
   std::atomic<std::uint32_t> is_ended;
-  std::atomic<std::uint32_t> turn;  ///< meshes that have had this row before
+  std::atomic<std::uint32_t> turn;  ///< how many meshes have had this row before
   std::uint32_t first_row;
   std::uint32_t count;
-  std::uint32_t row_count;  ///< rows from first_row on; `count` or more
+  std::uint32_t row_count;  ///< number of rows from first_row on; at least `count`
   std::uint32_t endpoint_count;
   char name[kActorNameMax + 1];
   char type[kActorNameMax + 1];
-  std::atomic<std::uint32_t> cause_code;  ///< an Errc; 0: none
+  std::atomic<std::uint32_t> cause_code;  ///< an Errc; 0: no cause
   char cause[kCauseBytesMax + 1];
-  std::atomic<std::uint32_t> restarts;  ///< made so far
+  std::atomic<std::uint32_t> restarts;  ///< restarts so far
   std::int32_t max_restarts;            ///< -1: no limit
   std::uint8_t restart;                 ///< an ActorRestart
   std::uint8_t then;                    ///< an ActorGivesUp
   std::uint8_t own_thread;
   std::uint8_t reserved;
-  /// The names of the endpoints in their order, a null character behind each. Only as many as fit.
+  /// The names of the endpoints in order, a null character after each; only as many as fit.
   char endpoints[kEndpointNamesBytes];
-  /// Their schemas, in the same form. Programs of other builds read them.
+  /// The schemas of the endpoints, in the same form, for programs of other builds.
   char schemas[kEndpointSchemasBytes];
-  char job[40];  ///< the id of SpawnOptions::lives_with; "": none
+  char job[40];  ///< the id of the job in SpawnOptions::lives_with; "": none
 };
 static_assert(sizeof(MeshTableRow) == 8288);
 
-/// The keeper writes position, mesh, index and turn, and clears the rest for a new mesh. The
-/// actor's process writes the rest.
+/// The row of an actor. The keeper writes position, mesh, index and turn, and clears the rest for a
+/// new mesh. The actor's process writes the rest.
 struct alignas(64) ActorTableRow {
   std::atomic<std::uint64_t> position;  ///< an ActorPosition
   std::uint32_t mesh;
   std::uint32_t index;
-  /// When the function that runs began, by the steady clock; 0: none runs. Written after the next
-  /// two fields, which are those of the function that ran last if none runs.
+  /// When the running function began, by the steady clock; 0: no function runs. Written after
+  /// `function` and `call`, which describe the last function if none runs.
   std::atomic<std::uint64_t> since_ns;
   std::atomic<std::uint64_t> function;  ///< an ActorFunction
-  std::atomic<std::uint64_t> call;      ///< the number that the caller gave the call; 0: none
+  std::atomic<std::uint64_t> call;      ///< the number that the caller gave the call; 0: no call
   std::atomic<std::uint64_t> awaited;   ///< an AwaitedCall or AwaitedPipe
-  std::atomic<std::uint64_t> begun;     ///< functions so far
-  std::atomic<std::int32_t> tid;        ///< of the thread that runs the actor; 0: unknown
-  std::atomic<std::uint32_t> turn;      ///< of the ActorNumber; the keeper writes it
+  std::atomic<std::uint64_t> begun;     ///< how many functions have begun
+  std::atomic<std::int32_t> tid;        ///< the thread that runs the actor; 0: unknown
+  std::atomic<std::uint32_t> turn;      ///< the turn in the actor's ActorNumber
 };
 static_assert(sizeof(ActorTableRow) == 64);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// The words of the table of actors that combine several values, so that a reader never sees values
-/// of different moments.
+/// The words of the table of actors that combine several values. A reader of such a word never sees
+/// values of different moments.
 
 #include <cstdint>
 #include <optional>
@@ -11,17 +11,17 @@ namespace weft {
 
 enum class ActorPhase : std::uint8_t {
   none = 0,
-  starting = 1,  ///< it is being made, for the first time or again; its messages wait
+  starting = 1,  ///< the actor is being made, for the first time or again; its messages wait
   alive = 2,
-  ended = 3,  ///< or about to end: its stop is requested
+  ended = 3,  ///< the actor has ended, or is about to: its stop is requested
 };
 
-/// The phase and the place of an actor. They are one word, so that a reader never combines the
-/// phase of one incarnation with the process of another.
+/// The phase and the place of an actor in one word, so that a reader never combines the phase of
+/// one incarnation with the process of another.
 struct ActorPosition {
   ActorPhase phase = ActorPhase::none;
-  std::uint32_t port = 0;         ///< of its process
-  std::uint32_t incarnation = 0;  ///< of the actor; below 2^17
+  std::uint32_t port = 0;         ///< the port of the actor's process
+  std::uint32_t incarnation = 0;  ///< the actor's incarnation; below 2^17
   PeerId process{};
 
   static ActorPosition of(std::uint64_t word) noexcept {
@@ -39,8 +39,9 @@ struct ActorPosition {
   friend bool operator==(const ActorPosition&, const ActorPosition&) = default;
 };
 
-/// Identifies an actor of a system, whoever else has had its row. The row is in the low 16 bits.
-/// The rest counts the meshes that have had the rows of its mesh before, modulo 65,536.
+/// Identifies an actor of a system, even among actors that have had its row before. The low 16 bits
+/// are the row. The others are the row's turn: how many meshes have had the row before, modulo
+/// 65,536.
 using ActorNumber = std::uint32_t;
 constexpr std::uint32_t row_of(ActorNumber actor) { return actor & 0xffffU; }
 constexpr std::uint32_t turn_of(ActorNumber actor) { return actor >> 16U; }
@@ -48,14 +49,14 @@ constexpr ActorNumber actor_number(std::uint32_t row, std::uint32_t turn) {
   return row | turn << 16U;
 }
 
-/// The kind of function of an actor that its thread runs.
+/// The kind of function that an actor's thread runs.
 enum class ActorFunctionKind : std::uint8_t { none = 0, call = 1, tell = 2, work = 3, make = 4 };
 
-/// A function of an actor, and the process whose message it handles.
+/// A function of an actor, and the process whose message the function handles.
 struct ActorFunction {
   ActorFunctionKind kind = ActorFunctionKind::none;
-  std::uint32_t caller = 0;    ///< slot of the process; of `call` and `tell`
-  std::uint32_t endpoint = 0;  ///< of `call` and `tell`; below 2^24
+  std::uint32_t caller = 0;    ///< slot of the calling process; for `call` and `tell`
+  std::uint32_t endpoint = 0;  ///< for `call` and `tell`; below 2^24
 
   static ActorFunction of(std::uint64_t word) noexcept {
     return {.kind = static_cast<ActorFunctionKind>(word & 0xffU),
@@ -68,12 +69,14 @@ struct ActorFunction {
   }
 };
 
-/// The call for whose answer an actor waits. Word 0: it waits for none. See AwaitedPipe.
+/// The call for whose answer an actor waits. Word 0: the actor waits for no answer. See
+/// AwaitedPipe.
 struct AwaitedCall {
   static constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << 35U) - 1;
-  std::uint32_t row = 0;       ///< of the actor that has to answer; below 2^16
+  std::uint32_t row = 0;       ///< row of the actor that has to answer; below 2^16
   std::uint32_t endpoint = 0;  ///< below 4094; see AwaitedPipe
-  /// The low 35 bits of the call's number; 0: it isn't sent, or the wait has a limit of its own.
+  /// The low 35 bits of the call's number. 0: the call isn't sent yet, or the wait has its own time
+  /// limit.
   std::uint64_t number = 0;
 
   static AwaitedCall of(std::uint64_t word) noexcept {
@@ -87,11 +90,11 @@ struct AwaitedCall {
   }
 };
 
-/// The user of an end of a pipe: an actor, or a thread that runs none.
+/// The user of one end of a pipe: an actor, or a thread that runs no actor.
 struct PipeUser {
   static constexpr std::uint32_t kNoActor = 0xffff;
   bool is_known = false;
-  std::uint32_t slot = 0;  ///< of the process
+  std::uint32_t slot = 0;  ///< slot of the user's process
   std::uint32_t row = kNoActor;
 
   static PipeUser of(std::uint32_t word) noexcept {
@@ -102,14 +105,14 @@ struct PipeUser {
   }
 };
 
-/// A wait at an end of a pipe. It is stored in the same word as an AwaitedCall; its endpoint
-/// number, 4094 or 4095, is that of no endpoint.
+/// A wait at one end of a pipe. It is stored in the same word as an AwaitedCall, with 4094 or 4095
+/// as the endpoint number, which no endpoint has.
 struct AwaitedPipe {
-  bool writes = false;        ///< waits for room; false: for a value
-  PipeUser other{};           ///< of the other end
-  std::int64_t since_ns = 0;  ///< CLOCK_MONOTONIC
+  bool writes = false;        ///< true: waits for room; false: for a value
+  PipeUser other{};           ///< the user of the other end
+  std::int64_t since_ns = 0;  ///< when the wait began, by CLOCK_MONOTONIC
 
-  /// `now_ns` is at most 13 days later than since_ns.
+  /// Returns the wait that a word stores, if any. `now_ns` is at most 13 days later than since_ns.
   static std::optional<AwaitedPipe> of(std::uint64_t word, std::int64_t now_ns) noexcept {
     const AwaitedCall call = AwaitedCall::of(word);
     if (word == 0 || (call.endpoint != kWrites && call.endpoint != kReads)) return std::nullopt;

@@ -7,13 +7,13 @@
 ///    the record.
 /// 2. Word 0 of a record is cleared before its other words are written, and set to the tick after
 ///    them. So a writer that dies during a write loses only that record. A reader that has copied a
-///    record twice, with equal words and a tick, has copied it whole.
-/// 3. A thread claims a record of ring 0 by exchanging word 0 with kClaimed. If it finds kClaimed
-///    there, another thread is writing to the record, and it drops its event.
-/// 4. A process continues the rings of the process that had the slot before, whose events remain.
+///    record twice, with equal words and a tick, has a complete copy.
+/// 3. A thread claims a record of ring 0 by exchanging word 0 for kClaimed. If word 0 was kClaimed
+///    already, another thread is writing to the record, and the claiming thread drops its event.
+/// 4. A process continues the rings of its slot's previous process, whose events remain.
 ///
 /// The words of a record, low bits first:
-///   0  tick, written last; 0: there is none
+///   0  tick, written last; 0: no event
 ///   1  kind:4 function:3 replies_later:1 endpoint:16 row:16 peer:8 incarnation:16
 ///   2  number:48 peer_incarnation:16
 ///   3  value
@@ -30,24 +30,26 @@ namespace weft {
 
 enum class CallEventKind : std::uint8_t {
   none = 0,
-  sent = 1,      ///< a message is about to be sent; value: the caller's row + 1, 0: no actor
-  answered = 2,  ///< a call has ended; value: as `sent`, and in the upper half its Errc, 0: none
-  ran = 3,       ///< a function has ended; value: the tick at which it began
-  replied = 4,   ///< a Reply is about to be sent
+  sent = 1,  ///< a message is about to be sent; value: the caller's row + 1; 0: no actor
+  /// a call has ended; value: as in `sent`, and its Errc in the upper half; 0: no error
+  answered = 2,
+  ran = 3,      ///< a function has ended; value: the tick at which it began
+  replied = 4,  ///< a Reply is about to be sent
 };
 
 struct CallEvent {
   CallEventKind kind = CallEventKind::none;
-  /// `call` or `tell`, or the function that ran.
+  /// `call` or `tell`, or the kind of the function that ran.
   ActorFunctionKind function = ActorFunctionKind::none;
-  bool replies_later = false;  ///< of `ran`: a Reply answers
-  std::uint32_t row = 0;       ///< of the actor that was called, or ran
-  std::uint32_t endpoint = 0;  ///< below 2^16
-  std::uint32_t peer = 0;      ///< of `ran` and `replied`: the slot of the process that called
-  std::uint32_t peer_incarnation = 0;  ///< its low 16 bits
-  std::uint32_t incarnation = 0;       ///< of the process that wrote the event; its low 16 bits
-  /// The low 48 bits of the number that the sender gave the message; it is unique among the calls,
-  /// or the tells, of that process. If `function` is work: how often it ran.
+  bool replies_later = false;          ///< in `ran`: a Reply will answer
+  std::uint32_t row = 0;               ///< row of the actor that was called, or ran
+  std::uint32_t endpoint = 0;          ///< below 2^16
+  std::uint32_t peer = 0;              ///< in `ran` and `replied`: slot of the calling process
+  std::uint32_t peer_incarnation = 0;  ///< low 16 bits of the incarnation in `peer`
+  std::uint32_t incarnation = 0;       ///< of the process that wrote the event; low 16 bits
+  /// The low 48 bits of the number that the sender gave the message. The number is unique among the
+  /// calls, or the tells, of the sending process. If `function` is work: how often the function
+  /// ran.
   std::uint64_t number = 0;
   std::uint64_t value = 0;
 
@@ -90,7 +92,8 @@ struct alignas(64) CallRing {
 };
 static_assert(sizeof(CallRing) == 64 << 10);
 
-/// Writes to a ring, which must outlive it. It takes a bounded number of steps and no lock.
+/// Writes events to a ring, which must outlive the writer. A write takes no lock and a bounded
+/// number of steps.
 class CallRingWriter {
  public:
   CallRingWriter() = default;  ///< makes a writer that writes nothing
@@ -100,8 +103,8 @@ class CallRingWriter {
   bool is_on() const { return ring_ != nullptr; }
   std::uint64_t now() const { return read_ticks(source_); }
 
-  /// Writes an event and returns its number. The event is dropped if another thread is writing to
-  /// its record. `tick` is a result of now(), 2 or more.
+  /// Writes an event and returns its number. Drops the event if another thread is writing to its
+  /// record. `tick` is a result of now(), and at least 2.
   std::uint64_t put(std::uint64_t tick, const CallEvent& event) const {
     const std::uint64_t number = is_shared_ ? ring_->next.fetch_add(1, std::memory_order_relaxed)
                                             : ring_->next.load(std::memory_order_relaxed);
@@ -114,8 +117,8 @@ class CallRingWriter {
     if (!is_shared_) ring_->next.store(number + 1, std::memory_order_release);
     return number;
   }
-  /// Replaces the event of this number in a ring that isn't shared. Returns false if it isn't the
-  /// last one.
+  /// Replaces event `number` of a ring that isn't shared. Returns false if it isn't the ring's last
+  /// event.
   bool replace(std::uint64_t number, std::uint64_t tick, const CallEvent& event) const {
     if (ring_->next.load(std::memory_order_relaxed) != number + 1) return false;
     write(ring_->records[number % kCallRingRecords], tick, event);
