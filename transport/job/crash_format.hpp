@@ -4,8 +4,8 @@
 ///
 ///   crash = CrashHeaderV1 stack{stack_bytes} maps     maps: /proc/PID/maps, to the end of the file
 ///
-/// The signal handler only copies memory. Whoever reads the file unwinds the stack, with the files
-/// that `maps` names. A change of any of this needs a new version.
+/// The signal handler only copies memory. The program that reads the file unwinds the stack, with
+/// the files that `maps` names. A change of the format needs a new version.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,10 @@ struct CrashHeaderV1 {
   std::int32_t pid;
   std::int32_t tid;
   std::int32_t signal;
-  std::int32_t code;                        ///< si_code
-  std::uint64_t address;                    ///< si_addr, for a fault
-  std::uint64_t registers[kRegisterCount];  ///< of x86-64, in the order of DWARF's numbers
+  std::int32_t code;      ///< si_code
+  std::uint64_t address;  ///< si_addr, for a fault
+  /// The registers of x86-64, in the order of DWARF's numbers.
+  std::uint64_t registers[kRegisterCount];
   std::uint64_t stack_begin;
   std::uint64_t stack_bytes;  ///< at most kStackBytesMax; pages that couldn't be read are zeros
 };

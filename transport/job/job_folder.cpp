@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The length of "/<id>/control" with its terminating zero.
+/// The length of "/<id>/control", with the terminating zero.
 constexpr std::size_t kPlaceInRoot = 1 + kJobIdLength + 8 + 1;
 
 bool is_private_folder(const std::string& path) {
@@ -36,7 +36,7 @@ bool is_private_folder(const std::string& path) {
 
 std::string root_in_tmp() { return fmt::format("/tmp/weft-{}", ::geteuid()); }
 
-/// Returns the root in $XDG_RUNTIME_DIR; "" if the variable isn't set to an absolute path.
+/// Returns the control root in $XDG_RUNTIME_DIR; "" if the variable isn't set to an absolute path.
 std::string root_in_runtime() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   return runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/weft" : "";
@@ -125,7 +125,7 @@ JobLock JobLock::lock(const std::string& path, int command) {
     struct flock whole = whole_file();
     if (::fcntl(held.descriptor_, command, &whole) != 0) return {};
     struct stat found {};
-    // If a sweep has removed the file between the open and the lock, this tries again.
+    // A sweep may have removed the file between open() and the lock. Then this tries again.
     if (::fstat(held.descriptor_, &found) == 0 && found.st_nlink > 0) return held;
   }
 }
@@ -164,10 +164,10 @@ double kept_for_s(const std::string& root, const std::string& job) {
     keep_s = decode_run_card(read_file_bytes(run_card_in(root, job), kRunCardBytesMax))
                  .keep_for_rescue_s;
   } catch (const Error&) {
-    return 0;  // no card, or it can't be read
+    return 0;  // there is no card, or it can't be read
   }
   if (keep_s == 0) return 0;
-  // The modification time of the file `dead` is the time of the first call.
+  // The first call makes the file `dead`, whose modification time is then the time of that call.
   const std::string mark = folder_in(root, job) + "/dead";
   const int made = ::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (made >= 0) ::close(made);
@@ -189,11 +189,10 @@ void remove_job(const std::string& root, const std::string& job) {
 
 void sweep_dead_jobs(const std::string& root) {
   for (const std::string& job : jobs_in(root)) {
-    // If there is no lock file, no process can have the lock.
+    // Without a lock file, no process can have the lock.
     if (::access(lock_in(root, job).c_str(), F_OK) != 0) continue;
     try {
-      // Only locks of jobs that aren't kept are taken, because a rescue may need the lock of a kept
-      // job at any time.
+      // This takes no lock of a job that is kept, because a rescue may need that lock at any time.
       if (JobLock::is_held(root, job) || kept_for_s(root, job) > 0) continue;
       const JobLock lock = JobLock::try_take(root, job);
       if (lock && kept_for_s(root, job) == 0) remove_job(root, job);

@@ -3,7 +3,7 @@
 /// folder, and a file that the job's trainer keeps locked.
 ///
 ///   root/<job>/          mode 0700: the control socket, the run card, and related files
-///   root/<job>.lock      an OFD lock; the kernel releases it with the process, however that ends
+///   root/<job>.lock      an OFD lock; the kernel releases it when the process ends in any way
 
 #include <cstddef>
 #include <string>
@@ -18,13 +18,13 @@ namespace weft {
 inline constexpr std::size_t kJobIdLength = 32;
 bool is_job_id(std::string_view text) noexcept;
 
-/// Makes $XDG_RUNTIME_DIR/weft and returns its path. If that can't be made, or its path is too long
-/// for a socket, makes /tmp/weft-<uid> instead. (In a login without a session, the variable is set
-/// but its folder doesn't exist.) Throws io.
+/// Makes $XDG_RUNTIME_DIR/weft and returns its path. If this folder can't be made, or its path is
+/// too long for a socket, makes /tmp/weft-<uid> instead. (In a login without a session, the
+/// variable is set but its folder doesn't exist.) Throws io.
 std::string make_control_root();
 
-/// Returns the control roots that exist, belong only to this user, and may have been chosen by any
-/// process of the user. They include /run/user/<uid>/weft, whatever XDG_RUNTIME_DIR is in this
+/// Returns the control roots that a process of this user may have chosen, if they exist and belong
+/// only to this user. They include /run/user/<uid>/weft, whatever XDG_RUNTIME_DIR is in this
 /// process.
 std::vector<std::string> control_roots();
 
@@ -52,8 +52,8 @@ class JobLock {
   static JobLock take(const std::string& root, const std::string& job);
   /// Like take(), but doesn't wait. The result holds nothing if another process has the lock.
   static JobLock try_take(const std::string& root, const std::string& job);
-  /// Returns whether a process has the lock. It doesn't take the lock, so it disturbs neither a
-  /// rescue nor other callers. Throws io.
+  /// Returns whether a process has the lock. Doesn't take the lock, so it disturbs neither a rescue
+  /// nor other callers. Throws io.
   static bool is_held(const std::string& root, const std::string& job);
   JobLock(JobLock&& other) noexcept;
   JobLock& operator=(JobLock&& other) noexcept;
@@ -71,15 +71,15 @@ class JobLock {
   ParentOnly own_;
 };
 
-/// Returns the path of the job's run card (format/run_card.hpp). The file doesn't exist if the
-/// job's state can't be rescued.
+/// Returns the path of the job's run card (format/run_card.hpp). If the job's state can't be
+/// rescued, the file doesn't exist.
 inline std::string run_card_in(const std::string& root, const std::string& job) {
   return folder_in(root, job) + "/run-card.weft";
 }
 
 /// Returns for how many more seconds the memory of a dead job must be kept; 0 if it may be removed.
-/// The whole time is keep_for_rescue_s of the run card, counted from the first call of this
-/// function for the job.
+/// The time runs from the first call of this function for the job, and lasts as long as
+/// keep_for_rescue_s of the run card says.
 double kept_for_s(const std::string& root, const std::string& job);
 
 /// Removes the segments, the folder and finally the lock file of a job whose lock the caller has.

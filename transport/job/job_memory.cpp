@@ -63,8 +63,8 @@ void write_control(Segment& segment, const JobMemoryOptions& options) {
   options.control_root.copy(header->control_root, sizeof(header->control_root) - 1);
 }
 
-/// The sizes in a header. They are loaded only once, because another process could change them
-/// after they were checked.
+/// The sizes in a header. Each is loaded only once, because another process could change it after
+/// it was checked.
 struct Sizes {
   std::int32_t num_chips;
   std::uint64_t arena_capacity;
@@ -75,7 +75,7 @@ T load_once(const T& field) {
   return std::atomic_ref<T>(const_cast<T&>(field)).load(std::memory_order_relaxed);
 }
 
-/// Reads the header and checks every size against the mapping.
+/// Reads the header. Checks every size against the mapping.
 Sizes read_control(const Segment& segment) {
   const auto& header = *reinterpret_cast<const ControlHeader*>(segment.data());
   const std::uint64_t magic = header.magic.load(std::memory_order_acquire);
@@ -164,7 +164,7 @@ int JobMemory::remove(std::string_view job) noexcept {
     }
     return count;
   } catch (...) {
-    return 0;  // out of memory or descriptors: the names stay, as after a kill
+    return 0;  // out of memory or descriptors: the names remain, as after a kill
   }
 }
 
@@ -209,7 +209,8 @@ void JobMemory::begin_generation(std::uint64_t step) {
     new (&call_record(chip)) CallRecord{};
     new (&commit_line(chip)) CommitLine{};
     commit_line(chip).step.store(step, std::memory_order_relaxed);
-    commit_line(chip).far.store(step, std::memory_order_relaxed);  // all hosts begin at this step
+    // All hosts begin at this step.
+    commit_line(chip).far.store(step, std::memory_order_relaxed);
   }
   control().abort_state.store(AbortState::running, std::memory_order_relaxed);
   control().generation.fetch_add(1, std::memory_order_release);
@@ -257,8 +258,8 @@ std::string JobMemory::abort_reason() const {
   return unpack_text(words);
 }
 
-/// Wakes all chips. A thread that goes to sleep just after this call notices the abort when
-/// kSleepSlice has passed.
+/// Wakes all chips. A thread that goes to sleep just after this call notices the abort after
+/// kSleepSlice.
 void JobMemory::wake_sleepers() const {
   for (std::size_t group = 0; group < group_mask_count(num_chips()); ++group) {
     for (int chip = 0; chip < num_chips(); ++chip) {

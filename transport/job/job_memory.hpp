@@ -18,20 +18,22 @@ struct GroupLine;
 struct SlotRing;
 
 /// A chip's arena consists of two regions, at the same offsets for all chips. The region for data
-/// of one run begins at kArenaTempOffset: temporaries begin at its lower end, shared values at its
-/// upper end. The region for longer-lived data begins at buffers_offset(): buffers (parameters,
-/// inputs, outputs) begin at its lower end, arrays at its upper end.
+/// of one run begins at kArenaTempOffset; it has temporaries from its lower end on, and shared
+/// values from its upper end down. The region for longer-lived data begins at buffers_offset(); it
+/// has buffers (parameters, inputs, outputs) from its lower end on, and arrays from its upper end
+/// down.
 inline constexpr std::size_t kArenaTempOffset = 4096;
-/// The address space of a worker's state directory, behind the arena of the worker's first chip.
+/// The address space of a worker's state directory, which comes after the arena of the worker's
+/// first chip.
 inline constexpr std::size_t kDirectoryBytes = std::size_t{16} << 20;
 /// The capacity of an arena must be a multiple of this, so that both regions begin on a page.
 inline constexpr std::size_t kArenaCapacityUnit = 8192;
 
 struct JobMemoryOptions {
-  std::string job;                                    ///< 32 hex digits, unguessable
+  std::string job;                                    ///< the job's id: 32 hex digits, unguessable
   int num_chips = 0;                                  ///< 1 to kLocalChipCountMax
   std::size_t arena_capacity = std::size_t{8} << 30;  ///< address space per chip, not memory
-  std::string control_root{};  ///< control root with the job's lock (job_folder.hpp)
+  std::string control_root{};  ///< the control root with the job's lock (job_folder.hpp)
 };
 
 /// Returns "weft-<job>-control".
@@ -40,7 +42,8 @@ std::string control_segment_name(std::string_view job);
 /// Maps every arena of the job. Thread-safe.
 class JobMemory {
  public:
-  /// Creates all segments. Only the control segment is reserved. If this fails, no segment remains.
+  /// Creates all segments, but reserves memory only for the control segment. If it throws, no
+  /// segment remains.
   static JobMemory create(const JobMemoryOptions& options);
   /// Maps the segments. Throws not_found, version or corrupt.
   static JobMemory open(std::string_view job);
@@ -49,11 +52,11 @@ class JobMemory {
   /// Returns the number of removed names.
   static int remove(std::string_view job) noexcept;
   /// Removes the names of the arenas, so that no other process can open them. The kernel frees the
-  /// arenas when the last process that has mapped them ends, however it ends. The control segment,
-  /// which is small and shows which chips wait for which, keeps its name.
+  /// arenas when the last process that has mapped them ends in any way. The control segment, which
+  /// is small and shows which chips wait for which, keeps its name.
   void remove_arena_names() const noexcept;
   /// Returns the control root that is stored in the job's memory; "" if there is no such memory or
-  /// no root in it.
+  /// it names no root.
   static std::string control_root_of(std::string_view job);
   /// Children that are forked from now on will have no arenas; see Segment::hide_from_children().
   void hide_arenas_from_children();
@@ -62,9 +65,10 @@ class JobMemory {
   std::byte* arena(int chip) const { return segment(chip).data(); }
   std::size_t arena_capacity() const { return arena_capacity_; }
   std::size_t buffers_offset() const { return arena_capacity() / 2; }
-  /// Calls Segment::reserve(). The offset is within the arena.
+  /// Calls Segment::reserve() for the chip's segment. `offset` is within the arena.
   void reserve(int chip, std::size_t offset, std::size_t bytes);
-  /// Calls Segment::prefer_this_node(). Only the thread that drives the chip may call it.
+  /// Calls Segment::prefer_this_node() for the chip's segment. Only the thread that drives the chip
+  /// may call this.
   void prefer_this_node(int chip) noexcept {
     arenas_[static_cast<std::size_t>(chip)].prefer_this_node();
   }
@@ -77,11 +81,11 @@ class JobMemory {
   std::string abort_reason() const;
 
   /// Begins the job's next generation: every chip's state is at `step`, and no collective was
-  /// called. The trainer calls it while no other process uses the memory.
+  /// called yet. The trainer calls it while no other process uses the memory.
   void begin_generation(std::uint64_t step);
   std::uint32_t generation() const noexcept;
-  /// Returns whether there are more chips than cores on which the thread that created the memory
-  /// could run. The result is the same in all processes, whichever cores they may use.
+  /// Returns whether the job has more chips than there were cores for the thread that created the
+  /// memory. The result is the same in all processes, whichever cores they may use.
   bool crowded() const noexcept;
 
   /// The following functions are for Commits and StateDirectory.
@@ -112,7 +116,7 @@ class JobMemory {
 
   Segment control_;
   std::vector<Segment> arenas_;
-  std::size_t arena_capacity_;  ///< a copy of the value that was checked
+  std::size_t arena_capacity_;  ///< a copy of the checked value
 };
 
 }  // namespace weft

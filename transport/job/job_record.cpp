@@ -27,13 +27,13 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr int kIncidentsBefore = 2;
-/// The reserved bytes: enough for result.json without its history, and for the board of some 100
-/// workers.
+/// The number of reserved bytes: enough for result.json without its history, and for the board of
+/// some 100 workers.
 constexpr off_t kRoomBytes = 256 << 10;
 
 std::string room_in(const std::string& run_dir) { return run_dir + "/.room"; }
 
-/// Calls take(offset, bytes) for the parts of the segment that exist.
+/// Calls take(offset, bytes) for the parts of the segment that aren't holes.
 template <typename Take>
 void read_pieces(const Segment& segment, const Take& take) {
   const int from = segment.descriptor();
@@ -72,7 +72,7 @@ std::string numbered(const std::string& folder, int number) {
   return number == 0 ? folder : fmt::format("{}-{}", folder, number);
 }
 
-/// Makes the copies in a folder that gets its name only when all of them are complete.
+/// Copies the memory to a folder that gets its name only when all copies are complete.
 void keep_incident(std::string_view job, const std::string& run_dir) {
   const std::string folder = incident_in(run_dir);
   const std::string unfinished = folder + ".tmp";

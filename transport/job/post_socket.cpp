@@ -30,7 +30,7 @@ class Socket {
   int fd_;
 };
 
-/// Returns the control folder of a job that runs.
+/// Returns the control folder of a running job.
 std::string folder_of(const std::string& job) {
   for (const std::string& root : control_roots()) {
     if (JobLock::is_held(root, job)) return folder_in(root, job);
@@ -57,7 +57,7 @@ void connect_to(const Socket& socket, const std::string& job) {
        path, std::strerror(errno));
 }
 
-/// Waits until the answer can be read. Returns false after the patience.
+/// Waits until the answer can be read. Returns false if `patience` is over first.
 bool wait_readable(const Socket& socket, std::optional<std::chrono::milliseconds> patience) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + patience.value_or(std::chrono::milliseconds(0));

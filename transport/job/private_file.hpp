@@ -1,5 +1,5 @@
 #pragma once
-/// Secrets, and the files that keep them.
+/// Private files: files that only their owner can read, and random secrets to store in them.
 
 #include <sys/types.h>
 
@@ -10,18 +10,18 @@
 
 namespace weft {
 
-/// Returns this number of random bytes in hex. Throws io.
+/// Returns `bytes` random bytes as hex digits. Throws io.
 std::string random_hex(std::size_t bytes);
 
-/// Creates a file that only its owner may read. Throws io, also if it exists already.
+/// Creates a file that only its owner may read. Throws io, including if the file exists already.
 void write_private_file(const std::string& path, std::string_view text);
-/// Writes such a file in place of one that may exist. Readers see one of the two as a whole. Throws
-/// io.
+/// Writes a private file, which replaces an existing file at once: readers see either the old file
+/// or the complete new one. Throws io.
 void replace_private_file(const std::string& path, std::string_view text);
 
-/// Reads at most `bytes_max` of a plain file that belongs to this user and has none of the
-/// permissions `forbidden`. The checked file is the one that is read, and a link isn't followed.
-/// Returns nothing if there is no such name. Throws io, naming owner and mode, for another file.
+/// Returns at most `bytes_max` bytes of a plain file that belongs to this user and has none of the
+/// permissions `forbidden`. Reads the file that it has checked, and doesn't follow links. Returns
+/// nothing if no file has this name. Throws io, with owner and mode, for any other file.
 std::optional<std::string> find_own_file(const std::string& path, mode_t forbidden,
                                          std::size_t bytes_max);
 

@@ -56,8 +56,8 @@ class File {
   int descriptor_;
 };
 
-/// Writes a file unless it exists. Equal programs have equal files, so only the first worker writes
-/// it.
+/// Writes a file unless it exists. Equal programs have equal files, so only the first worker needs
+/// to write them.
 template <typename MakeBytes>
 void write_once(const std::string& path, const MakeBytes& make_bytes) {
   if (fs::exists(path)) return;
@@ -70,8 +70,8 @@ void write_once(const std::string& path, const MakeBytes& make_bytes) {
   fs::rename(unfinished, path);
 }
 
-/// Returns whether the fields that are counts are unsigned integers. A conversion would turn other
-/// numbers into wrong counts.
+/// Returns whether all counts of the line are unsigned integers. Other numbers would silently be
+/// converted to wrong counts.
 bool has_counts(const nlohmann::json& line) {
   for (const char* name : {"generation", "number", "step", "arena_bytes"}) {
     if (!line.at(name).is_number_unsigned()) return false;
@@ -79,8 +79,7 @@ bool has_counts(const nlohmann::json& line) {
   return line.at("number").get<std::uint64_t>() < ProgramList::kLinesMax;
 }
 
-/// Returns whether the text consists of hex digits. It is checked because it becomes a part of
-/// paths.
+/// Returns whether the text consists of hex digits. Other texts would be unsafe as parts of paths.
 bool is_fingerprint(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -128,7 +127,7 @@ std::vector<ProgramEntry> read_program_list(const std::string& run_dir) {
       if (has_counts(json) && is_fingerprint(entry.fingerprint))
         entries.push_back(std::move(entry));
     } catch (const nlohmann::json::exception&) {
-      // The worker was killed while it wrote this line, so the line is skipped.
+      // This line is incomplete, because its worker was killed meanwhile; it is skipped.
     }
   }
   return entries;

@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The time after which a lock is looked at again. Even if no process of the job has the lock, a
-/// process that sweeps may have it, but for less than this time.
+/// The time after which a held lock is tested again. It may be held only by a sweeping process, but
+/// then for less than this time.
 constexpr std::chrono::milliseconds kLookAgain{5};
 constexpr std::string_view kFolder = "/dev/shm/";
 constexpr std::string_view kPrefix = "weft-";
@@ -40,7 +40,7 @@ std::string job_of(std::string_view segment) {
   return is_job_id(job) && rest.starts_with('-') ? std::string(job) : std::string();
 }
 
-/// Returns by job the id of a process that has one of the job's segments open or mapped, as far as
+/// Returns for each job one process that has one of the job's segments open or mapped, as far as
 /// this user can see.
 std::map<std::string, int> processes_by_job() {
   std::map<std::string, int> processes;
@@ -68,7 +68,8 @@ std::map<std::string, int> processes_by_job() {
   return processes;
 }
 
-/// Returns the control root in which a process has the job's lock; std::nullopt if there is none.
+/// Returns the control root in which a process has the job's lock; std::nullopt if no process has
+/// the lock.
 std::optional<std::string> locked_in(const JobRemains& remains) {
   for (const std::string& root : remains.roots) {
     if (::access(lock_in(root, remains.job).c_str(), F_OK) != 0) continue;
@@ -77,7 +78,8 @@ std::optional<std::string> locked_in(const JobRemains& remains) {
   return {};
 }
 
-/// Returns whether the board is locked. If it can't be read, returns false, which proves nothing.
+/// Returns whether a process has the board's lock. Returns false if the board can't be read, which
+/// then proves nothing.
 bool board_is_held(const std::string& job) {
   try {
     return Board::is_held(job);
@@ -86,7 +88,7 @@ bool board_is_held(const std::string& job) {
   }
 }
 
-/// Returns the seconds since the last change of any of the job's files.
+/// Returns how many seconds ago any of the job's files last changed.
 std::int64_t age_s(const JobRemains& remains) {
   std::int64_t youngest = 0;
   const auto look = [&](const std::string& path) {
@@ -155,7 +157,7 @@ void wait_for_end(int pid, std::chrono::milliseconds timeout) {
   ::close(fd);
 }
 
-/// Takes the locks of the job that exist. Returns nothing if any of them can't be taken.
+/// Takes all existing locks of the job. Returns nothing if any of them can't be taken.
 std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
   std::vector<JobLock> locks;
   for (const std::string& root : remains.roots) {
@@ -170,8 +172,8 @@ std::optional<std::vector<JobLock>> take_locks(const JobRemains& remains) {
   return locks;
 }
 
-/// Returns the control root that the job's memory names, unless this process looks at that root
-/// anyway.
+/// Returns the control root that the job's memory names, unless it is among the roots that this
+/// process searches anyway.
 std::vector<std::string> named_roots(const std::string& job) {
   const std::string root = JobMemory::control_root_of(job);
   if (root.empty() || !is_control_root(root)) return {};
