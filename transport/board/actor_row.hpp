@@ -1,5 +1,5 @@
 #pragma once
-/// ActorRow: the facts about an actor that its row of the board shows.
+/// ActorRow: what an actor's row of the board says.
 
 #include <cstdint>
 #include <string>
@@ -18,18 +18,19 @@ enum class ActorState : std::uint8_t {
   waiting = 6,  ///< a chip waits in a collective for another chip
   ended = 7,
   failed = 8,
-  lost = 9,      ///< the actor's process is gone; written by the trainer
-  saving = 10,   ///< the actor's loop waits for a checkpoint to be written
-  loading = 11,  ///< the actor's loop waits for a batch of a DeviceLoader, or the worker passes
-                 ///< state to or from another host
-  // The following states are states of a loop.
+  lost = 9,     ///< the actor's process is gone; written by the trainer
+  saving = 10,  ///< the actor's loop waits for a checkpoint to be written
+  /// The actor's loop waits for a batch of a DeviceLoader, or its worker passes state to or from
+  /// another host.
+  loading = 11,
+  // States of a loop:
   user_code = 12,  ///< the loop is in code that isn't part of weft
   admission = 13,  ///< the loop waits until every worker has shown the same program
   lease = 14,      ///< the loop waits for the trainer's grant of a step
   reporting = 15,
   commands = 16,  ///< the loop waits for a command (TrainContext::wait_commands())
-  // This is a state of any actor again.
-  host_lost = 17,  ///< its host is lost, as `last_error` says; written by the trainer
+  // Again a state of any actor:
+  host_lost = 17,  ///< the actor's host is lost, as `last_error` says; written by the trainer
 };
 inline constexpr ActorState kActorStateMax = ActorState::host_lost;
 /// Returns whether the actor's process is gone.
@@ -67,18 +68,18 @@ struct ActorRow {
   std::uint64_t collective = 0;  ///< number of the last collective entered; 0: none
   std::string collective_name;   ///< "all_reduce 'fc1.weight.grad'"
   bool in_collective = false;
-  int waiting_for = -1;         ///< number of a chip that hasn't arrived
+  int waiting_for = -1;         ///< number of a chip that hasn't arrived in the collective
   std::string source;           ///< where the program last called weft: "digits.cpp:84"
   std::int64_t since_ns = 0;    ///< CLOCK_BOOTTIME when the state was entered
-  std::int64_t updated_ns = 0;  ///< CLOCK_BOOTTIME
-  /// CLOCK_BOOTTIME when the actor last did something other than run the program's own code or
+  std::int64_t updated_ns = 0;  ///< CLOCK_BOOTTIME of the row's last change
+  /// CLOCK_BOOTTIME when the actor last did something else than run the program's own code or
   /// report; 0: unknown.
   std::int64_t moved_ns = 0;
   std::uint64_t pid_namespace = 0;  ///< the namespace in which `pid` is valid; 0: unknown
-  /// The foreign call for which the trainer or a loop waits: "Plotter::on_report", or the name of a
-  /// dataset.
+  /// The foreign call that the trainer or a loop is in, such as "Plotter::on_report" or the name of
+  /// a dataset.
   std::string inside{};
-  std::int64_t inside_number = -1;   ///< number of the item that is read; -1: none
+  std::int64_t inside_number = -1;   ///< number of the item that the call reads; -1: none
   int inside_tid = 0;                ///< the thread in the foreign call
   std::int64_t inside_since_ns = 0;  ///< CLOCK_BOOTTIME when the call began; 0: no such call
   bool torn = false;

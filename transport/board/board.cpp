@@ -38,7 +38,8 @@ std::size_t board_bytes(int num_workers, int num_chips) {
                                static_cast<std::size_t>(num_chips));
 }
 
-/// Returns whether the header names one of its hosts, on which the workers can be divided evenly.
+/// Returns whether `host` is one of the hosts, and the workers can be divided evenly among the
+/// hosts.
 bool hosts_ok(std::int64_t host, std::int64_t num_hosts, std::int64_t num_workers) {
   return num_hosts >= 1 && host >= 0 && host < num_hosts && num_workers % num_hosts == 0;
 }
@@ -48,7 +49,7 @@ bool counts_ok(std::int64_t num_workers, std::int64_t num_chips) {
          num_chips < kRowCountMax;
 }
 
-/// Throws unless the text fits. Texts that name something, such as a folder, mustn't be cut.
+/// Throws unless the text fits. A text that names something, such as a folder, must not be cut.
 void require_fits(std::string_view job, std::string_view field, std::string_view text,
                   std::size_t bytes_max, std::string_view mend) {
   if (text.size() <= bytes_max) return;
@@ -91,8 +92,8 @@ void require_valid(const BoardHeader& header) {
                "give a shorter run.storage_path");
 }
 
-/// Fills a segment of board_bytes() bytes. The magic number is written last, and no other process
-/// reads the segment before that.
+/// Fills a segment of board_bytes() bytes. Writes the magic number last, since other processes read
+/// the segment only after that.
 void write_board(Segment& segment, const BoardHeader& header) {
   segment.reserve(0, segment.capacity());
   auto& format = *reinterpret_cast<BoardHeaderV1*>(segment.data());
@@ -129,8 +130,8 @@ void write_board(Segment& segment, const BoardHeader& header) {
   store_field(format.magic, board_format::kMagic);
 }
 
-/// Reads the header and checks every size and count against the mapping. Each is loaded only once,
-/// because another process could change it after the check.
+/// Reads the header and checks every size and count against the mapping. Loads each of them only
+/// once, because another process could change it after the check.
 BoardHeader read_header(const Segment& segment) {
   const auto& format = *reinterpret_cast<const BoardHeaderV1*>(segment.data());
   const std::uint64_t magic = load_field(format.magic);
@@ -176,13 +177,14 @@ BoardHeader read_header(const Segment& segment) {
     header.axis_names.push_back(text_of(format.axis_names[i]));
     header.dcn_shape.push_back(format.dcn_shape[i]);
   }
-  // Zeros: the job is on one host, or the board was written before this field existed.
+  // The shape is zeros if the job is on one host, or if the board was written before this field
+  // existed.
   if (std::ranges::count(header.dcn_shape, 0) != 0) header.dcn_shape.clear();
   for (int i = 0; i < std::min(num_chips, board_format::kDeviceIdCountMax); ++i) {
     header.device_ids.push_back(format.device_ids[i]);
   }
-  // If not exactly one id is 0, the ids are missing: the job has no mesh, or the board was written
-  // before this field existed.
+  // Exactly one chip has id 0. If not, the ids are missing: the job has no mesh, or the board was
+  // written before this field existed.
   if (std::ranges::count(header.device_ids, 0) != 1) header.device_ids.clear();
   return header;
 }
@@ -317,7 +319,8 @@ ActorRow Board::read(int index) const {
   return require_own(index, read_row(*static_cast<const BoardRowV2*>(row(index))));
 }
 
-/// Returns the row with its number, unless no writer can have written it there.
+/// Returns the row with its number set. Throws corrupt if no writer can have written it as that
+/// row.
 ActorRow Board::require_own(int index, ActorRow copy) const {
   copy.index = index;
   if (copy.state > kActorStateMax || !is_own(copy)) {

@@ -1,13 +1,13 @@
 #pragma once
-/// The board: shared memory with one row per actor of a job. Other processes can read the board,
+/// The board: shared memory with one row per actor of a job. Other processes can read the board
 /// even after the job has died.
 ///
 /// Invariants:
 /// 1. A row has one writer at a time: the thread that has its BoardWriter. There are two exceptions
 ///    when a job ends. The trainer writes the row of a worker whose process is gone. A thread whose
-///    check failed writes its worker's row before it aborts. Two parts of a row also have other
-///    writers. Senders count the messages that arrive, and the actor's thread counts the rest. The
-///    thread that is in a foreign call writes the fields of that call.
+///    check failed writes its worker's row before it aborts. Two parts of a row have further
+///    writers. Threads that send messages count the messages that arrive; the actor's thread writes
+///    the other counts. The thread that is in a foreign call writes the fields of that call.
 /// 2. A row is guarded by a sequence word, which is odd while the row is written. Readers copy the
 ///    row and retry, a bounded number of times. If the writer died during a write, the row is
 ///    returned as it is, marked `torn`.
@@ -35,12 +35,12 @@ struct BoardHeader {
   std::vector<std::int64_t> mesh_shape = {};  ///< empty: no mesh
   std::vector<std::string> axis_names = {};
   std::vector<std::int64_t> dcn_shape = {};  ///< hosts per axis of the mesh; empty: one host
-  std::vector<int> device_ids = {};          ///< by position in the mesh; empty: 0, 1, 2, ...
-  int num_workers = 1;  ///< number of rows for workers; 1 if the trainer's process is the worker
+  std::vector<int> device_ids = {};          ///< ids by position in the mesh; empty: 0, 1, 2, ...
+  int num_workers = 1;  ///< number of workers' rows; 1 if the trainer's process is the worker
   int num_chips = 0;
   int trainer_pid = 0;
   std::int64_t started_unix_ns = 0;
-  /// The time namespace of the process that made the board; 0: unknown. Times in two namespaces
+  /// The time namespace of the process that made the board; 0: unknown. The times of two namespaces
   /// differ by a constant.
   std::uint64_t time_namespace = 0;
   std::int64_t boottime_minus_realtime_ns = 0;
@@ -62,8 +62,8 @@ class BoardWriter {
   explicit BoardWriter(void* row) : row_(row) {}
 
   void open(ActorKind kind, int worker, int chip, int pid) const;
-  /// Sets the gettid() of the thread that drives the actor. The default is the thread that opened
-  /// the row.
+  /// Sets the thread id (gettid()) of the thread that drives the actor. By default this is the
+  /// thread that opened the row.
   void thread(int tid) const;
   void state(ActorState state) const;
   ActorState state() const;  ///< the state that the row shows
@@ -71,19 +71,19 @@ class BoardWriter {
   void source(std::string_view place) const;
   void message_came() const;  ///< a message arrived; any thread may call this
   void message_begun(std::string_view name) const;
-  void message_begun() const;  ///< the message has the same name as the last one
+  void message_begun() const;  ///< the message has the same name as the previous one
   void message_done() const;
   void error(std::string_view text) const;
   /// Records that the chip enters a collective. Sets no time stamp, because it must be fast.
   void enter_collective(std::uint64_t number, std::string_view name) const;
-  /// Enters another collective of the name that the row shows.
+  /// Records that the chip enters another collective of the same name as the last one.
   void enter_collective_again(std::uint64_t number) const;
-  /// Sets the state `waiting`, until leave_collective() sets `running` again.
+  /// Sets the state to `waiting`. leave_collective() sets it back to `running`.
   void waiting_for(int chip) const;
   void leave_collective() const;
-  /// Records that the trainer or a loop has called foreign code that may not return. `number` is
-  /// the number of an item, or -1. Only one thread may call these functions; it needn't be the
-  /// row's writer.
+  /// enter_inside() records that the trainer or a loop calls foreign code that may not return.
+  /// `number` is the number of an item, or -1. Only one thread may call these two functions; it
+  /// needn't be the row's writer.
   void enter_inside(std::string_view name, std::int64_t number, int tid,
                     std::int64_t since_ns) const;
   void leave_inside() const;
@@ -99,11 +99,11 @@ class Board {
   /// Returns the jobs of this user that have a board.
   static std::vector<std::string> jobs();
 
-  /// Returns whether the process that made the job's board is alive: that process holds a lock on
-  /// it. Throws the errors of open().
+  /// Returns whether the process that made the job's board is alive: it then holds a lock on the
+  /// board. Throws the errors of open().
   static bool is_held(std::string_view job);
 
-  /// Creates the job's board. The object holds a lock on the board during its lifetime.
+  /// Creates the job's board. The returned object holds the board's lock during its lifetime.
   static Board create(const BoardHeader& header);
   /// Opens the job's board, and checks every size and count against the mapping. Throws not_found,
   /// version or corrupt.
@@ -125,13 +125,14 @@ class Board {
   BoardWriter device(int chip) const;
   /// Returns a copy of the row. Throws corrupt for values that no writer can have written.
   ActorRow read(int index) const;
-  /// Returns the bytes of a row, for copy_row() of another board; "" if its writer is too busy.
+  /// Returns the bytes of a row, for copy_row() of another board; "" if the row's writer writes too
+  /// often.
   std::string bytes_of_row(int index) const;
-  /// Makes a row a copy of another host's. `shift_ns` is added to its times. The row's own host
-  /// writes to another board, and must not write to this one. Throws corrupt as read() does.
+  /// Copies a row from another host's board, and adds `shift_ns` to its times. An actor of that
+  /// host must not write to this board. Throws corrupt as read() does.
   void copy_row(int index, std::string_view bytes, std::int64_t shift_ns) const;
   /// Returns all rows except those for which read() throws corrupt, so that a corrupt row hides no
-  /// other row. `refused` gets the reason for each of those.
+  /// other row. `refused` gets each error's text.
   std::vector<ActorRow> readable_rows(std::vector<std::string>* refused = nullptr) const;
 
  private:

@@ -5,8 +5,8 @@
 ///   header = BoardHeaderV1, 4096 bytes                      then the devices by chip
 ///   row    = BoardRowV2, 640 bytes
 ///
-/// Text is UTF-8, cut to the size of its field less one byte and padded with zeros. A change of any
-/// of this needs a new version; golden file: tests/golden/board-v2.bin. Version 1 is refused: its
+/// Text is UTF-8, cut to the size of its field less one byte and padded with zeros. A change of the
+/// format needs a new version; golden file: tests/golden/board-v2.bin. Version 1 is refused: its
 /// rows had neither a place nor counts of messages. The device ids, the namespaces, the hosts and
 /// the last fields of a row use bytes that were reserved and zero before.
 
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kVersion = 2;
 inline constexpr int kAxisCountMax = 16;
 inline constexpr int kDeviceIdCountMax = 512;
 inline constexpr int kRowCountMax = 1 << 16;
-/// A byte of the file. The process that made the board keeps it locked.
+/// The byte of the file that the process that made the board keeps locked.
 inline constexpr std::uint32_t kLifeByte = 0;
 
 struct BoardHeaderV1 {
@@ -41,19 +41,21 @@ struct BoardHeaderV1 {
   char job[64];
   char name[256];
   char run_dir[1024];
-  std::uint16_t device_ids[kDeviceIdCountMax];  ///< by position in the mesh; zeros: 0, 1, 2, ...
-  std::uint64_t time_namespace;                 ///< time namespace of the board's times; 0: unknown
-  std::int64_t boottime_minus_realtime_ns;      ///< on this host, when the board was made
-  std::uint32_t dcn_shape[kAxisCountMax];       ///< hosts per axis; zeros: one host
+  /// Ids by position in the mesh; zeros: 0, 1, 2, ...
+  std::uint16_t device_ids[kDeviceIdCountMax];
+  std::uint64_t time_namespace;  ///< time namespace of the board's times; 0: unknown
+  /// CLOCK_BOOTTIME - CLOCK_REALTIME on this host, when the board was made
+  std::int64_t boottime_minus_realtime_ns;
+  std::uint32_t dcn_shape[kAxisCountMax];  ///< hosts per axis; zeros: one host
   std::int32_t host;       ///< the host that writes the board; rows of other hosts are copies
-  std::int32_t num_hosts;  ///< 0: one
+  std::int32_t num_hosts;  ///< number of hosts; 0: one host
   char reserved[944];
 };
 static_assert(sizeof(BoardHeaderV1) == 4096);
 static_assert(std::is_trivially_copyable_v<BoardHeaderV1>);
 
-/// A row. Fields that change often are in the first cache line. Text is declared as words, because
-/// it is copied word by word.
+/// A row of the board. Fields that change often are in the first cache line. Text fields are arrays
+/// of words, because text is copied word by word.
 struct alignas(64) BoardRowV2 {
   std::uint64_t sequence;  ///< odd while the row is written
   std::uint64_t step;
@@ -74,18 +76,18 @@ struct alignas(64) BoardRowV2 {
   std::uint64_t last_error[256 / 8];
 
   /// The counts of messages, which `sequence` doesn't guard. Threads that send messages count
-  /// `came`; the actor's thread counts the rest.
+  /// `came`; the actor's thread counts the others.
   std::uint64_t came;
   std::uint64_t message_sequence;  ///< odd while the following fields are written
   std::uint64_t begun;
   std::uint64_t done;
   std::uint64_t message[32 / 8];  ///< name of the message that was begun last
 
-  std::int64_t moved_ns;        ///< time when the actor last did something other than run the
-                                ///< program's own code
+  /// When the actor last did something else than run the program's own code.
+  std::int64_t moved_ns;
   std::uint64_t pid_namespace;  ///< the namespace in which `pid` is valid; 0: unknown
-  /// The foreign call for which the actor waits. `sequence` doesn't guard these fields. The call's
-  /// name is in `collective_name`, which otherwise only chips use.
+  /// The foreign call that the actor is in. `sequence` doesn't guard these fields. The call's name
+  /// is in `collective_name`, which otherwise only chips use.
   std::int64_t inside_since_ns;  ///< when the call began; 0: there is no such call
   std::int64_t inside_number;
   std::int32_t inside_tid;

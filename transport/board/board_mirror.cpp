@@ -48,7 +48,8 @@ void Board::copy_row(int index, std::string_view bytes, std::int64_t shift_ns) c
        {&copy.updated_ns, &copy.since_ns, &copy.moved_ns, &copy.inside_since_ns}) {
     if (*time != 0) *time += shift_ns;
   }
-  // The copy has no writer that could end an edit of the message fields, so it must not look open.
+  // The copy has no writer that could end an edit of the message fields, so the copy must not show
+  // an edit in progress.
   copy.message_sequence &= ~std::uint64_t{1};
   require_own(index, read_row(copy));
   RowWords words;

@@ -16,7 +16,7 @@ namespace {
 using board_format::BoardRowV2;
 
 /// Returns whether a loop in this state counts as running the program's own code. A loop that only
-/// reports does, too: it makes no progress, although its state changes.
+/// reports counts too, because it makes no progress although its state changes.
 bool is_own_code(ActorState state) {
   return state == ActorState::user_code || state == ActorState::reporting;
 }
@@ -57,7 +57,7 @@ class RowEdit {
     store_field(row_.updated_ns, ns);
     return ns;
   }
-  /// Sets the state, and also the time stamp if the state is new.
+  /// Sets the state. If the state is new, also sets the time at which it was entered.
   void enter(ActorState state) const {
     const auto number = static_cast<std::uint8_t>(state);
     const std::uint8_t before = load_field(row_.state);
@@ -73,7 +73,7 @@ class RowEdit {
   BoardRowV2& row_;
 };
 
-/// Makes the sequence number of the fields about messages odd during its lifetime, as RowEdit does.
+/// Makes `message_sequence` odd during its lifetime, as RowEdit does with `sequence`.
 class MessageEdit {
  public:
   explicit MessageEdit(void* row) : row_(*static_cast<BoardRowV2*>(row)) {

@@ -17,12 +17,12 @@ void init_row(board_format::BoardRowV2& row, ActorKind kind, int worker, int chi
 /// marked `torn`.
 ActorRow read_row(const board_format::BoardRowV2& row);
 
-/// Calls `read` again and again until no write was in progress during the call. Returns false after
-/// a bounded number of failed tries.
+/// Calls `read` until no write was in progress during a call. Returns false after a bounded number
+/// of failed tries.
 template <typename Read>
 bool read_between_writes(const std::uint64_t& sequence, const Read& read) {
   constexpr int kTryCount = 100;
-  constexpr int kTryCountBeforeYield = 10;  // a writer needs less than a microsecond
+  constexpr int kTryCountBeforeYield = 10;  // enough, since a writer needs less than a microsecond
   for (int i = 0; i < kTryCount; ++i) {
     if (i >= kTryCountBeforeYield) sched_yield();
     const std::uint64_t before = load_field(sequence);
