@@ -17,9 +17,9 @@ enum class ActorOp : std::uint8_t {
   /// To the keeper's port 0: the process has made its memory. The process is worker `target` of the
   /// job whose job_key() is `call`, or no worker if `call` is 0.
   joined = 7,
-  /// to the keeper's port 0: the Error with which actor `target`, incarnation `call`, has failed
+  /// To the keeper's port 0: the Error with which actor `target`, incarnation `call`, has failed.
   failed = 8,
-  /// to a process's port 0: its actors have ended; to the keeper's port 0: the process leaves
+  /// To a process's port 0: its actors have ended. To the keeper's port 0: the process leaves.
   leave = 9,
   run = 10,  ///< to port 0 of a job's worker: start a thread for the actors of port `target`
 };

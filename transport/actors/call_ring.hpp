@@ -31,7 +31,7 @@ namespace weft {
 enum class CallEventKind : std::uint8_t {
   none = 0,
   sent = 1,  ///< a message is about to be sent; value: the caller's row + 1; 0: no actor
-  /// a call has ended; value: as in `sent`, and its Errc in the upper half; 0: no error
+  /// A call has ended; value: as in `sent`, and in the upper half its Errc (0: no error).
   answered = 2,
   ran = 3,      ///< a function has ended; value: the tick at which it began
   replied = 4,  ///< a Reply is about to be sent

@@ -19,7 +19,7 @@ RowChunk RowReader::find(std::uint64_t row, std::uint64_t chunks) const {
          "the state of two versions (FailureConfig::state_versions)",
          row);
   }
-  // chunk `low` begins at or before `row`, all from `high` on after it
+  // Chunk `low` begins at or before `row`, the chunks from `high` on begin after it.
   std::uint64_t high = chunks;
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
