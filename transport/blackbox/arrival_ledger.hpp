@@ -1,9 +1,9 @@
 #pragma once
 /// ArrivalLedger: records for which other chips a chip waits in its collectives, summed over a run.
 ///
-/// A chip always looks at its peers in the same order. If its first look finds all of them there,
-/// the chip itself came last. Otherwise the peer at which its final look had to wait came last:
-/// peers before that one had been seen already, and peers after it were there when it arrived. So a
+/// A chip always checks its peers in the same order. If all have arrived at its first check, the
+/// chip itself came last. Otherwise the last peer for which it had to wait came last: the chip had
+/// seen the peers before that peer already, and the peers after it were there when it arrived. So a
 /// chip needs to write only its own ledger.
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace weft {
 
 /// How long a chip waited in a collective, and for which other chip.
 struct ChipArrival {
-  int last_chip = -1;        ///< the chip that came last; -1: this one
+  int last_chip = -1;        ///< the chip that came last; -1: this chip
   std::uint64_t waited = 0;  ///< in ticks
 };
 
@@ -28,8 +28,7 @@ class ArrivalLedger {
   explicit ArrivalLedger(box_format::ChipPageV2& page, box_format::LedgerEntryV2* entries)
       : page_(&page), entries_(entries) {}
 
-  /// Returns the entry for calls with this text. Calls for which no entry is free share the last
-  /// one.
+  /// Returns the entry for calls with this text. Calls that find no free entry share the last one.
   std::uint32_t entry_of(std::uint32_t text) const {
     constexpr std::uint32_t kLast = box_format::kLedgerEntries - 1;
     if (entries_ == nullptr) return 0;

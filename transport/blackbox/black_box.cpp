@@ -44,7 +44,7 @@ bool copy(const RecordV2& record, Copy& out) {
 }
 
 /// Copies the clock pairs while no writer changes them. If a bounded number of tries fails, returns
-/// the last copy as it is.
+/// the last copy, which may be inconsistent.
 std::vector<ClockPairV2> copy_pairs(const BoxHeaderV2& header) {
   constexpr int kTryCount = 100;
   std::vector<ClockPairV2> pairs;
@@ -279,7 +279,8 @@ TraceLevel BlackBox::level() const { return static_cast<TraceLevel>(load_field(h
 TickScale BlackBox::scale() const {
   std::vector<ClockPairV2> pairs = copy_pairs(header());
   const std::string here = read_boot_id();
-  // One pair gives no rate. A job of this host that has just begun gets a second pair here.
+  // A single pair gives no rate. For a job of this host that has just begun, the second pair is
+  // made here.
   if (pairs.size() == 1 && !here.empty() && here == boot_id()) {
     pairs.push_back(read_clock_pair(sizes_.ticks));
   }

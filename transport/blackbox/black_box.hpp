@@ -40,14 +40,14 @@ struct RingId {
 
 /// How long one chip waited in one collective call of a plan.
 struct LedgerEntry {
-  std::string_view text{};  ///< the text of its `enter` events; "" for calls that have no entry of
-                            ///< their own
+  /// The text of the call's `enter` events; "" for all calls that share the last entry.
+  std::string_view text{};
   std::uint64_t count = 0;
   std::uint64_t times_last = 0;  ///< how often this chip came last
   std::uint64_t waited_ns = 0;
   struct Bucket {
-    std::uint64_t from_ns = 0;  ///< the bucket counts waits that took from this up to the next
-                                ///< bucket's begin
+    /// The bucket counts waits from this long up to the next bucket's from_ns.
+    std::uint64_t from_ns = 0;
     std::uint64_t count = 0;
   };
   std::vector<Bucket> waits{};
@@ -61,7 +61,7 @@ struct LedgerSums {
 };
 LedgerSums sum_up(std::span<const LedgerEntry> ledger);
 
-/// The step of its plan that a chip executes, or executed last.
+/// The step of a chip's plan that the chip executes, or executed last.
 struct Position {
   std::string_view text{};  ///< text of the `plan_step` event; "" before the first one
   std::uint32_t index = 0;  ///< index of the step in the plan
@@ -87,20 +87,20 @@ class BlackBox {
 
   /// Returns the rings whose owner has joined.
   std::vector<RingId> rings() const;
-  /// Returns the events of a ring, oldest first, without those that are being written.
+  /// Returns the events of a ring, oldest first. Leaves out events that are being written.
   std::vector<Event> events(RingId ring) const;
-  /// Returns how many events were ever written to the ring. The ring has only the last ones.
+  /// Returns how many events were ever written to the ring, which keeps only the last ones.
   std::uint64_t written(RingId ring) const;
   Position position(int chip) const;
-  /// Returns the chip's waits in each collective call since the job began. Calls that the chip
-  /// hasn't made are left out.
+  /// Returns how long the chip waited in each collective call since the job began. Leaves out calls
+  /// that the chip hasn't made.
   std::vector<LedgerEntry> ledger(int chip) const;
-  std::vector<std::uint64_t> waited_for_ns(int chip) const;  ///< by chip
-  /// Returns the step in which the ring's owner is.
+  std::vector<std::uint64_t> waited_for_ns(int chip) const;  ///< by chip that was waited for
+  /// Returns the step that the ring's owner is in.
   std::uint64_t step(RingId ring) const;
 
   /// Returns the scale that converts ticks to times. Each call reads the clock pairs again, because
-  /// a live trainer adds to them. events() also calls this.
+  /// the trainer of a running job adds pairs. events() also calls this.
   TickScale scale() const;
 
  private:

@@ -42,7 +42,7 @@ void require_valid(const BlackBoxOptions& options) {
 
 }  // namespace
 
-/// The texts of a process, and its rings.
+/// The part of the box that a process has: its texts and its rings.
 struct BlackBoxWriter::Process {
   Process(std::byte* memory, int number)
       : page(*reinterpret_cast<ProcessPageV2*>(memory)),

@@ -1,5 +1,5 @@
 #pragma once
-/// BlackBoxWriter: gives the threads of a process their rings in the black box of the job.
+/// BlackBoxWriter: gives the threads of a process their rings in the job's black box.
 ///
 /// The box outlives the processes, so a later reader sees what each thread did last. The trainer
 /// makes the box, and each process reserves the memory of its own rings. Therefore a full /dev/shm
@@ -45,14 +45,15 @@ class BlackBoxWriter {
 
   /// loop(), link() and shared() return the writer of a ring of this worker (-1: the trainer).
   /// chip() returns the writer of a chip that `worker` drives. The first call for a worker or chip
-  /// reserves memory for its rings, and throws no_space if that fails.
+  /// reserves the memory of its rings, and throws no_space if there is none.
   EventWriter loop(int worker);
   EventWriter link(int worker);
   EventWriter shared(int worker);  ///< for any thread of the process
   EventWriter chip(int chip, int worker);
   ArrivalLedger ledger(int chip);
 
-  /// Records this moment as a tick and as clock times, to convert ticks by. Called each second.
+  /// Records this moment as a pair of a tick and clock times, by which ticks are converted to
+  /// times. Called each second.
   void add_clock_pair();
   void set_level(TraceLevel level);
 

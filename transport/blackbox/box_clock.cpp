@@ -15,7 +15,7 @@ constexpr double kNsMax = 9.2e18;  // the largest value of a signed word
 
 std::int64_t to_ns(double ns) { return static_cast<std::int64_t>(std::clamp(ns, -kNsMax, kNsMax)); }
 
-/// Returns `to` minus `from`. This can't overflow, even for invalid ticks in a damaged box.
+/// Returns `to` minus `from`. This can't overflow, even for the invalid ticks of a damaged box.
 double distance(std::uint64_t from, std::uint64_t to) {
   return to >= from ? static_cast<double>(to - from) : -static_cast<double>(from - to);
 }

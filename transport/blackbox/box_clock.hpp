@@ -1,5 +1,5 @@
 #pragma once
-/// The clock of a black box: reads ticks and converts them to nanoseconds.
+/// BoxClock: reads the ticks of a black box, and converts them to nanoseconds.
 
 #include <cstdint>
 #include <ctime>
@@ -10,11 +10,11 @@
 
 namespace weft {
 
-/// Says where ticks come from. All processes of a job use the same source.
+/// Where ticks come from. All processes of a job use the same source.
 enum class TickSource : std::uint32_t { monotonic = 0, processor = 1 };
 
 /// Returns `processor` if the processor's counter runs at one rate on all cores and in all sleep
-/// states, and the kernel takes its own time from it. Otherwise returns `monotonic`.
+/// states, and the kernel itself uses the counter as its clock. Otherwise returns `monotonic`.
 TickSource find_tick_source();
 
 inline std::int64_t clock_ns(clockid_t clock) noexcept {
@@ -30,14 +30,14 @@ inline std::uint64_t read_ticks(TickSource source) noexcept {
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
-/// Reads the id that the host's kernel makes at each boot.
+/// Returns the id that the host's kernel makes at each boot.
 std::string read_boot_id();
 
-/// Reads the same moment on three clocks.
+/// Reads three clocks at the same moment.
 box_format::ClockPairV2 read_clock_pair(TickSource source) noexcept;
 
-/// Converts ticks to times. Between two clock pairs it interpolates. Before the first pair and
-/// after the last one, it extrapolates at the average rate from the first pair to the last.
+/// Converts ticks to times. Interpolates between clock pairs. Before the first pair and after the
+/// last one, extrapolates at the average rate from the first pair to the last.
 class TickScale {
  public:
   TickScale(TickSource source, std::vector<box_format::ClockPairV2> pairs);
@@ -45,13 +45,13 @@ class TickScale {
   std::int64_t monotonic_ns(std::uint64_t tick) const noexcept;
   /// Converts a time on CLOCK_MONOTONIC to nanoseconds since 1970.
   std::int64_t realtime_ns(std::int64_t monotonic_ns) const noexcept;
-  /// Converts a duration. If the rate of ticks is unknown, a tick counts as a nanosecond.
+  /// Converts a duration. If the rate of ticks is unknown, a tick counts as one nanosecond.
   std::uint64_t duration_ns(std::uint64_t ticks) const noexcept;
 
  private:
   TickSource source_;
-  std::vector<box_format::ClockPairV2> pairs_;  // ticks and monotonic times grow
-  double ns_per_tick_ = 1;                      // average from the first pair to the last
+  std::vector<box_format::ClockPairV2> pairs_;  // in ascending order of ticks and times
+  double ns_per_tick_ = 1;  // average over the time from the first pair to the last
 };
 
 }  // namespace weft

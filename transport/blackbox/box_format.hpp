@@ -11,15 +11,15 @@
 ///   ledger  = LedgerEntryV2, 128 bytes
 ///
 /// A record's words, low bits first:
-///   0  tick, written last; 0: there is none, 1: being written by a thread that shares the ring
+///   0  tick, written last; 0: no event; 1: a thread that shares the ring is writing
 ///   1  kind:8 flags:8 peer:16 text:32            peer 0xffff: none
 ///   2  number:48 step:16                         the low bits of the step
 ///   3  value                                     ticks for `leave`, else as event.hpp says
 ///
-/// A text is its length in two bytes, then that many bytes of UTF-8. Its id is the number of its
-/// process times kTextBytes, plus its place in the area; 0: no text. Texts are only added.
+/// A text is its length in two bytes, then its bytes in UTF-8. Its id is the number of its process
+/// times kTextBytes, plus its place in the text area; 0: no text. Texts are never removed.
 ///
-/// The memory of a process or chip exists when its bit in `present` is set. A change of any of this
+/// The memory of a process or chip exists when its bit in `present` is set. A change of the format
 /// needs a new version; golden file: tests/golden/box-v2.bin.
 
 #include <cstddef>
@@ -30,8 +30,8 @@ namespace weft::box_format {
 
 inline constexpr std::uint64_t kMagic = 0x3178'6f62'7466'6577;  // "weftbox1" in all versions
 inline constexpr std::uint32_t kVersion = 2;
-inline constexpr int kWorkerCountMax = 1024;  ///< of a job, on all hosts
-inline constexpr int kChipCountMax = 4096;    ///< of a job, on all hosts
+inline constexpr int kWorkerCountMax = 1024;  ///< workers of a job, on all hosts
+inline constexpr int kChipCountMax = 4096;    ///< chips of a job, on all hosts
 inline constexpr std::uint32_t kChipRecords = 4096;
 inline constexpr std::uint32_t kLoopRecords = 4096;
 inline constexpr std::uint32_t kLinkRecords = 1024;
@@ -61,9 +61,9 @@ struct BoxHeaderV2 {
   char job[64];
   char host[64];
   char boot_id[40];
-  std::uint64_t present[81];    ///< bit n: process n; bit 1 + num_workers + n: chip n
-  std::uint64_t pair_sequence;  ///< odd while a pair is written
-  std::uint64_t pair_count;     ///< pairs ever written; the first and the last 63 are stored
+  std::uint64_t present[81];    ///< bit n: process n exists; bit 1 + num_workers + n: chip n exists
+  std::uint64_t pair_sequence;  ///< odd while a clock pair is written
+  std::uint64_t pair_count;     ///< clock pairs ever written; the first and the last 63 are stored
   ClockPairV2 pairs[kClockPairs];
   char reserved[1688];
 };
@@ -78,7 +78,7 @@ static_assert(sizeof(RecordV2) == 32);
 
 /// The state of a ring. Only the ring's owner writes it.
 struct alignas(128) RingHead {
-  std::uint64_t next;      ///< number of the next event, which is the number of events written
+  std::uint64_t next;      ///< number of the next event, and so of all events written
   std::uint64_t step;      ///< the owner's step
   std::uint64_t position;  ///< the plan's current step: text:32, index:32
 };
@@ -101,7 +101,8 @@ static_assert(sizeof(ProcessPageV2) == 4096);
 struct ChipPageV2 {
   RingHead head;
   char reserved[4096 - sizeof(RingHead)];
-  std::uint64_t waited_for[kChipCountMax];  ///< by chip: ticks waited for it
+  /// By chip: how many ticks this chip waited for that chip.
+  std::uint64_t waited_for[kChipCountMax];
 };
 static_assert(sizeof(ChipPageV2) == 4096 + 8 * kChipCountMax);
 
@@ -112,8 +113,8 @@ struct LedgerEntryV2 {
   std::uint64_t times_last;  ///< how often this chip came last
   std::uint64_t waited;      ///< in ticks
   std::uint32_t text;
-  /// The numbers of waits by their length. Bucket b counts waits of 2^(b + 7) to 2^(b + 8) ticks.
-  /// The first bucket also counts shorter waits, the last one also longer ones.
+  /// histogram[b] is the number of waits of 2^(b + 7) to 2^(b + 8) ticks. The first bucket also
+  /// counts shorter waits, the last one also longer waits.
   std::uint32_t histogram[kBuckets];
 };
 static_assert(sizeof(LedgerEntryV2) == 128);

@@ -1,14 +1,14 @@
 #pragma once
 /// EventWriter: writes the events of one ring of a black box. Invariants:
 ///
-/// 1. A ring has one writer at a time, the thread that drives its actor. The shared ring of a
-///    process is the exception: each of its threads claims a number and then the record.
+/// 1. A ring has one writer at a time: the thread that drives the ring's actor. The shared ring of
+///    a process is the exception: each of its threads claims a number and then the record.
 /// 2. Word 0 of a record is cleared before its other words are written, and set to the tick after
 ///    them. So a reader accepts a record only if word 0 is a tick, and the same tick before and
 ///    after it has read the other words. A writer that dies during a write loses only that record.
-/// 3. In the shared ring, a thread claims a record by exchanging word 0 with kBusy. It may find
-///    kBusy there: another thread claimed the record and hasn't finished, and the ring has wrapped
-///    around since. It then drops its event.
+/// 3. In the shared ring, a thread claims a record by exchanging word 0 for kBusy. If word 0 was
+///    kBusy already, another thread has claimed the record and hasn't finished, and the ring has
+///    wrapped around since. The later thread then drops its event.
 /// 4. Writing takes a bounded number of steps and no lock.
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace weft {
 
-/// Says which events are written. Any process may change the level while the job runs.
+/// Which events are written. Any process may change the level while the job runs.
 enum class TraceLevel : std::uint32_t {
   off = 0,
   sampled = 1,  ///< plan steps only in a plan's first 3 runs and in every 16th step
@@ -38,8 +38,8 @@ struct EventFields {
   std::uint8_t flags = 0;
 };
 
-/// Writes events to one ring. It is copied to all threads that write for one actor. The
-/// BlackBoxWriter that made it must outlive it.
+/// Writes events to one ring. All threads that write for one actor have copies of the EventWriter.
+/// The BlackBoxWriter that made it must outlive the copies.
 class EventWriter {
  public:
   EventWriter() = default;  ///< makes a writer that writes nothing
@@ -69,16 +69,16 @@ class EventWriter {
     if (!is_shared_) store_field(head_->next, number + 1);
   }
 
-  /// Sets the step that later events show.
+  /// Sets the step that later events are in.
   void step(std::uint64_t step) const {
     if (head_ != nullptr) store_field(head_->step, step);
   }
-  /// Sets the step of the plan that the chip executes: `index` in the plan.
+  /// Sets the step of the plan that the chip executes. `index` is the step's index in the plan.
   void position(std::uint32_t text, std::uint32_t index) const {
     if (head_ != nullptr) store_field(head_->position, std::uint64_t{index} << 32 | text);
   }
 
-  /// Returns the id of a text. It mustn't be called during a step; see TextArea.
+  /// Returns the id of a text. Must not be called during a step; see TextArea.
   std::uint32_t intern(std::string_view text, bool is_record = false) const {
     return texts_ == nullptr ? 0 : texts_->intern(text, is_record);
   }
@@ -95,7 +95,7 @@ class EventWriter {
 
   box_format::RingHead* head_ = nullptr;
   box_format::RecordV2* records_ = nullptr;
-  std::uint32_t mask_ = 0;  ///< maps the number of an event to its record
+  std::uint32_t mask_ = 0;  ///< mask that maps an event's number to its record
   bool is_shared_ = false;
   TickSource source_ = TickSource::monotonic;
   const std::uint32_t* level_ = nullptr;

@@ -14,10 +14,11 @@
 
 namespace weft {
 
-/// A recorder can be copied. Members that are default-constructed write nothing.
+/// Copyable. Members that are default-constructed write nothing.
 struct Recorder {
   Recorder() = default;
-  /// Makes a recorder. A row without a ring is enough for an actor that is only shown on the board.
+  /// Makes a recorder. A row is enough, without a ring, for an actor that is only shown on the
+  /// board.
   Recorder(const BoardWriter& row, const EventWriter& ring = {}, const ArrivalLedger& waits = {})
       : board(row), events(ring), ledger(waits) {}
 
@@ -35,8 +36,8 @@ struct Recorder {
   ArrivalLedger ledger;
 };
 
-/// Sets the actor's state during its lifetime, and the previous state again afterwards. The
-/// beginning and the end are recorded as events of the given kind.
+/// Sets the actor's state during the scope's lifetime, and then the previous state again. Records
+/// the beginning and the end as events of kind `kind`.
 class StateScope {
  public:
   StateScope(const Recorder& recorder, ActorState state, EventKind kind, const EventFields& fields)
@@ -80,7 +81,8 @@ class StateScope {
   std::int64_t begin_ns_ = 0;
 };
 
-/// Reports a call of code that isn't part of weft, from enter() until the end of its lifetime.
+/// Shows on the board a call of code that isn't part of weft, from enter() until the end of the
+/// scope's lifetime.
 class InsideScope {
  public:
   explicit InsideScope(const BoardWriter& board) : board_(board) {}
@@ -91,7 +93,7 @@ class InsideScope {
   InsideScope(const InsideScope&) = delete;
   InsideScope& operator=(const InsideScope&) = delete;
 
-  /// Reports that the actor enters code that isn't part of weft; see BoardWriter::enter_inside().
+  /// Shows that the actor enters code that isn't part of weft; see BoardWriter::enter_inside().
   void enter(std::string_view name, std::int64_t number, int tid, std::int64_t since_ns) const {
     board_.enter_inside(name, number, tid, since_ns);
   }
@@ -100,7 +102,7 @@ class InsideScope {
   BoardWriter board_;
 };
 
-/// The recorder of a loop. It also shows the place in the program from which the loop last called
+/// The recorder of a loop. Also shows the place in the program from which the loop last called
 /// weft.
 class LoopRecorder : public Recorder {
  public:

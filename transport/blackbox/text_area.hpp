@@ -11,17 +11,17 @@
 
 namespace weft {
 
-/// Adds texts. Thread-safe. It takes a lock, so it is only for loads, compilations and rare events.
+/// Adds texts. Thread-safe. Takes a lock, so it is only for loads, compilations and rare events.
 class TextArea {
  public:
-  /// Continues after the texts of an earlier process that had this number.
+  /// Continues after the texts of an earlier process that had the number `process`.
   TextArea(box_format::TextAreaV2& area, int process);
   TextArea(const TextArea&) = delete;
   TextArea& operator=(const TextArea&) = delete;
 
-  /// Returns the id of the text, which is cut to 255 bytes and added if it is new. Returns 0 if
+  /// Returns the id of the text, which is cut to 255 bytes, and added if it is new. Returns 0 if
   /// there is no room. If `is_record`, the text may use only three quarters of the area, because
-  /// there may be any number of such texts.
+  /// the number of such texts is unlimited.
   std::uint32_t intern(std::string_view text, bool is_record = false);
 
  private:
