@@ -1,6 +1,6 @@
 #pragma once
 /// BoxRuns: finds the elements that a stored shard and a box in memory have in common, as runs that
-/// are contiguous in both. It is used to write, read and reshard checkpoints.
+/// are contiguous in both. Checkpoints are written, read and resharded with it.
 
 #include <algorithm>
 #include <cstdint>
@@ -32,8 +32,8 @@ class BoxRuns {
       in_stored_[d] = begin - stored.offsets[d];
       in_placed_[d] = begin - box.offsets[d];
       if (size_[d] == 0) length_ = 0;
-      // A run consists of the innermost dims that are whole in both boxes, and the next dim before
-      // them.
+      // A run consists of the innermost dims that both boxes have completely, and the next dim
+      // before them.
       if (inner == 1) {
         length_ *= size_[d];
         run_dim_ = d;
@@ -50,9 +50,9 @@ class BoxRuns {
     return found;
   }
 
-  /// Calls `copy(stored, placed, count)` for the runs in the range [begin, end) of the stored
-  /// shard, in order. `stored` and `placed` are the indices of a run's first element in the two
-  /// memories.
+  /// Calls `copy(stored, placed, count)` for each run in the range [begin, end) of the stored
+  /// shard, in order. `stored` and `placed` are the indices of the run's first element in the
+  /// stored shard and in memory.
   template <typename Copy>
   void each(std::int64_t begin, std::int64_t end, Copy copy) const {
     visit(begin, end, [&](std::int64_t stored, std::int64_t placed, std::int64_t count) {
@@ -92,12 +92,12 @@ class BoxRuns {
   }
 
   /// Sets `row` to the first row that doesn't end before this element of the stored shard, or to
-  /// the row before that one.
+  /// the row before it. Returns false if there is no such row.
   bool find_row(std::int64_t element, Shape& row) const {
     for (int d = 0; d < run_dim_; ++d) {
       const std::int64_t at = element / stored_stride_[d] - in_stored_[d];
       element %= stored_stride_[d];
-      if (at < 0) return true;  // the rest of the row is 0
+      if (at < 0) return true;  // the later indices of the row remain 0
       if (at >= size_[d]) return next_row(row, d - 1);
       row[d] = at;
     }
@@ -105,7 +105,7 @@ class BoxRuns {
   }
 
   int num_dims_;
-  int run_dim_ = 0;  // a run contains elements of this dim and of all later dims
+  int run_dim_ = 0;  // a run contains elements of this dim and all later dims
   std::int64_t length_ = 1;
   Shape stored_stride_;
   Shape placed_stride_;

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kUnfinished = ".tmp-";
 constexpr std::string_view kTrash = ".trash-";
 constexpr const char* kLockName = ".lock";
-/// The largest number of attempts to find a free name. A few are enough, because only processes
+/// How often it is tried to find a free name. A few tries are enough, because only processes
 /// without the lock can take a name in the meantime.
 constexpr int kRenamesMax = 100;
 
@@ -76,8 +76,8 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// Returns whether the path exists. Returns false if the system can't tell, for instance because
-/// the path is a link to itself.
+/// Returns whether the path exists. If the system can't tell, for instance because the path is a
+/// link to itself, returns false.
 bool is_there(const std::string& path) {
   std::error_code error;
   return fs::exists(path, error);
@@ -92,13 +92,13 @@ std::string manifest_path(const std::string& checkpoint) {
   return checkpoint + "/" + std::string(kManifestName);
 }
 
-/// Returns the paths of all whole checkpoints, by step and by number of the save.
+/// Returns the paths of all complete checkpoints, by step and by number of the save.
 std::map<std::uint64_t, std::map<int, std::string>> saves_in(const std::string& folder) {
   std::map<std::uint64_t, std::map<int, std::string>> found;
   for (const std::string& name : names_in(folder)) {
     const auto parsed = parse_name(name);
     std::string path = folder + "/" + name;
-    // A checkpoint without a manifest isn't whole. For instance, a user may still be copying it.
+    // A checkpoint without a manifest isn't complete. For instance, a user may still be copying it.
     if (!parsed || (!is_remote(folder) && !is_there(manifest_path(path)))) continue;
     found[parsed->step].emplace(parsed->save, std::move(path));
   }
@@ -129,8 +129,8 @@ class LockedFile {
   bool is_refused_ = false;
 };
 
-/// Returns a number larger than those of all saves of the step, so that the last save has the
-/// largest number.
+/// Returns a number larger than the numbers of all earlier saves of the step, so that the last save
+/// has the largest number.
 int next_save(const std::string& folder, std::uint64_t step) {
   int next = 0;
   for (const std::string& name : names_in(folder)) {
@@ -219,7 +219,7 @@ ReadLock::ReadLock(const std::string& checkpoint) {
   };
   try {
     LockedFile file(open_plain_file(manifest_path(checkpoint)), LOCK_SH);
-    // The lock is refused while another process removes the checkpoint.
+    // The lock is refused if another process is removing the checkpoint.
     if (file.is_refused() || !file.is_linked()) fail_removed();
     descriptor_ = file.take();
   } catch (const Error& error) {
@@ -243,7 +243,7 @@ CheckpointLock::CheckpointLock(const std::string& folder, std::string_view owner
          "{} is in use: {} writes its checkpoints there; give each job a folder of its own", folder,
          size > 0 ? std::string_view(other.data(), static_cast<std::size_t>(size)) : "another job");
   }
-  // The owner is written only so that the error message above can name it.
+  // The owner is written only so that the error message above can name the owner.
   if (::ftruncate(descriptor_, 0) == 0) {
     [[maybe_unused]] const auto said = ::pwrite(descriptor_, owner.data(), owner.size(), 0);
   }
@@ -320,7 +320,7 @@ bool remove_checkpoint(FileSystem& files, const std::string& path) {
   if (!files.rename(path, trash)) {
     fail(Errc::io, "can't rename {} to {}, which exists already", path, trash);
   }
-  // Without this, a power failure could leave the checkpoint's name but not its files.
+  // Without this sync, a power failure could leave the checkpoint's name but not its files.
   files.sync_folder(parent);
   remove_files(files, trash);
   return true;

@@ -18,15 +18,15 @@
 namespace weft {
 namespace {
 
-/// The number of files that are uploaded at a time. It is low, because several threads upload each.
+/// How many files are uploaded at the same time. Few, because several threads upload each file.
 constexpr int kFilesAtATime = 2;
 
 std::string manifest_url(const std::string& checkpoint) {
   return checkpoint + "/" + std::string(kManifestName);
 }
 
-/// Returns the name of a part with a suffix that distinguishes this save from others. The suffix is
-/// taken from the name of the unfinished folder, such as ".tmp-000640-JOB-1-7".
+/// Returns the name of a part in the store: with a suffix that distinguishes this save from others.
+/// The suffix is taken from the name of the unfinished folder, such as ".tmp-000640-JOB-1-7".
 std::string name_in_store(const std::string& part, const std::string& unfinished) {
   constexpr std::string_view kMark = ".tmp-";
   constexpr std::string_view kExtension = ".weft";

@@ -17,20 +17,20 @@
 namespace weft {
 namespace {
 
-/// The maximum size of a frame's head, not counting the name of the tensor.
+/// The maximum size in bytes of a frame's head, without the tensor's name.
 constexpr std::uint64_t kHeadBytesMax = 4096;
 
 std::uint64_t payload_bytes(const StoredTensor& tensor, const StoredShard& shard) {
   return static_cast<std::uint64_t>(TensorType{tensor.type.dtype, shard.dims}.bytes());
 }
 
-/// A piece of a shard's payload that has a checksum.
+/// A piece of a shard's payload that has its own checksum.
 struct Chunk {
   std::size_t tensor = 0;
   std::size_t shard = 0;
   std::uint32_t file = 0;
   std::uint64_t file_offset = 0;
-  std::uint64_t begin = 0;  // offset in the payload
+  std::uint64_t begin = 0;  // offset in the payload, in bytes
   std::uint64_t bytes = 0;
   std::uint64_t xxh3 = 0;
 };
@@ -57,8 +57,8 @@ void sort_by_place(std::vector<Chunk>& chunks) {
                     [](const Chunk& chunk) { return std::pair(chunk.file, chunk.file_offset); });
 }
 
-/// Reads the chunk and returns its bytes, verified if `verify`. The bytes are valid until this
-/// thread reads another chunk.
+/// Returns the bytes of the chunk. Verifies their checksum if `verify`. The bytes are valid until
+/// this thread reads another chunk.
 std::span<const std::byte> read_chunk(const PartFiles& files, const CheckpointManifest& manifest,
                                       const Chunk& chunk, bool verify) {
   thread_local std::vector<std::byte> buffer;
@@ -110,7 +110,7 @@ std::string text_of(const CheckpointManifest& manifest, const StoredTensor& tens
                      header.step, tensor.name, tensor.type.to_string(), manifest.step);
 }
 
-/// Verifies that the bytes before the payload are those of this shard.
+/// Verifies that the frame's head describes this shard.
 void verify_head(const PartFiles& files, const CheckpointManifest& manifest,
                  const StoredTensor& tensor, const StoredShard& shard) {
   files.require(shard.file, shard.file_offset, shard.frame_bytes);
@@ -221,7 +221,7 @@ std::vector<std::string> verify_checkpoint(const std::string& checkpoint,
   WorkCrew(options.threads).each(chunks.size(), [&](std::size_t i) {
     check([&] { read_chunk(files, manifest, chunks[i], true); });
   });
-  // All bytes between frames must be zeros, and the last frame must end with the file.
+  // All bytes between frames must be zeros, and the file must end where the last frame ends.
   for (std::uint32_t f = 0; f < frames.size(); ++f) {
     std::ranges::sort(frames[f], {}, &Frame::begin);
     std::uint64_t end = 0;

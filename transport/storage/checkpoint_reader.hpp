@@ -1,6 +1,6 @@
 #pragma once
-/// Reads boxes of a checkpoint's tensors directly to their places in memory. The boxes needn't be
-/// the shards in which the tensors are stored.
+/// CheckpointReader: reads boxes of a checkpoint's tensors directly to their places in memory. The
+/// boxes needn't be the shards in which the tensors are stored.
 
 #include <cstddef>
 #include <span>
@@ -13,10 +13,10 @@
 
 namespace weft {
 
-/// A box of a tensor to be read. Its elements are written to `memory`; other elements of its room
-/// stay unchanged.
+/// A box of a tensor to be read into `memory`. Elements in the box's room but not in the box stay
+/// unchanged.
 struct WantedBox {
-  std::size_t tensor = 0;  ///< index in the manifest's tensors
+  std::size_t tensor = 0;  ///< index in the manifest's `tensors`
   PlacedBox placed{};
   std::byte* memory = nullptr;  ///< row-major, with the room `placed.room`; elements have the
                                 ///< tensor's dtype
@@ -24,18 +24,18 @@ struct WantedBox {
 
 struct ReadOptions {
   int threads = 4;
-  bool verify = true;  ///< false for files without checksums
+  bool verify = true;  ///< whether checksums are verified; false for files without checksums
 };
 
-/// The number of bytes read from files, and how many of these were wanted.
+/// How many bytes were read from files, and how many of them were wanted.
 struct ReadBytes {
   std::uint64_t read = 0;
   std::uint64_t wanted = 0;
 };
 
-/// Reads the chunks (kStoredChunkBytes) that have wanted elements, each of them once, and verifies
-/// them. Throws corrupt, naming tensor, file and offset, if a checksum differs or a file is too
-/// short, not_found if a file is missing, and io. The content of boxes that can't be read is
+/// Reads the chunks (kStoredChunkBytes) that have wanted elements, each chunk once, and verifies
+/// them. Throws corrupt, with tensor, file and offset, if a checksum differs or a file is too
+/// short; not_found if a file is missing; and io. The content of boxes that can't be read is
 /// unspecified.
 ReadBytes read_boxes(const std::string& checkpoint, const CheckpointManifest& manifest,
                      std::span<const WantedBox> wanted, const ReadOptions& options = {});
@@ -43,12 +43,12 @@ ReadBytes read_boxes(const std::string& checkpoint, const CheckpointManifest& ma
 ReadBytes read_boxes(const PartFiles& files, const CheckpointManifest& manifest,
                      std::span<const WantedBox> wanted, const ReadOptions& options = {});
 
-/// Throws not_found or corrupt, naming the file, if a file is missing or shorter than the manifest
-/// says. Only looks at the sizes of files.
+/// Throws not_found or corrupt, with the file's name, if a file is missing or shorter than the
+/// manifest says. Checks only the sizes of files.
 void require_files(const std::string& checkpoint, const CheckpointManifest& manifest);
 
-/// Reads everything, and returns one sentence for each fault. It finds any changed byte in the
-/// files that the manifest names.
+/// Reads everything, and returns a sentence for each fault. Finds any changed byte in the files
+/// that the manifest names.
 std::vector<std::string> verify_checkpoint(const std::string& checkpoint,
                                            const CheckpointManifest& manifest,
                                            const ReadOptions& options = {});

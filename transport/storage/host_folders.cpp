@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// Returns the checkpoints in the folder, with the earlier saves of steps that were saved again.
+/// Returns the checkpoints in the folder, including earlier saves of steps that were saved again.
 std::vector<std::string> all_in(const std::string& folder) {
   std::vector<std::string> paths = list_replaced_checkpoints(folder);
   for (CheckpointEntry& entry : list_checkpoints(folder)) paths.push_back(std::move(entry.path));
@@ -49,7 +49,7 @@ std::vector<std::string> find_copies(const std::string& folder, const std::strin
       require_files(path, manifest);
       const auto found = std::ranges::find(offered, id_of_copy(path), &OfferedCheckpoint::id);
       if (found != offered.end()) copies[static_cast<std::size_t>(found - offered.begin())] = path;
-    } catch (const Error&) {  // it can't be read, so it is no copy
+    } catch (const Error&) {  // a checkpoint that can't be read is no copy
     }
   }
   return copies;

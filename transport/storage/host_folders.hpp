@@ -1,7 +1,7 @@
 #pragma once
-/// HostFolders: knows where the hosts of a job store its checkpoints: all in one folder, which they
-/// share, or each host in a folder of its own, where it stores all of the state.
-/// HostFolder: says what another host than host 0 has found in its folder.
+/// HostFolders: where the hosts of a job store its checkpoints: all in one folder that they share,
+/// or each host in its own folder, with all of the state. HostFolder: what a host other than host 0
+/// has found in its folder.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,19 +13,19 @@
 namespace weft {
 
 enum class HostStorage : std::uint8_t {
-  unknown,   ///< no other host has looked yet
+  unknown,   ///< no other host has checked its folder yet
   shared,    ///< all hosts share the folder of host 0
-  per_host,  ///< each host has a folder of its own
-  none,      ///< the job has no mesh, or stores to a URL, so that no host needs to look
+  per_host,  ///< each host has its own folder
+  none,      ///< no host needs to check: the job has no mesh, or stores to a URL
 };
 
-/// The largest number of checkpoints that host 0 offers to the others.
+/// How many checkpoints host 0 offers to the other hosts at most.
 inline constexpr std::size_t kOfferedMax = 8;
 
-/// A checkpoint of host 0. The other hosts look for their copies.
+/// A checkpoint of host 0, of which the other hosts search for their copies.
 struct OfferedCheckpoint {
   std::uint64_t step = 0;
-  std::string id{};  ///< id_of_copy()
+  std::string id{};  ///< result of id_of_copy()
   std::string path{};
 };
 
@@ -33,17 +33,18 @@ struct HostFolder {
   std::int32_t host = -1;
   std::string machine{};
   std::string path{};
-  bool is_shared = true;              ///< host 0 has the same folder
-  std::uint64_t newest = 0;           ///< step of the newest checkpoint in it; 0: none
-  std::vector<std::string> copies{};  ///< of the offered checkpoints; "": this host has none
+  bool is_shared = true;              ///< whether it is also the folder of host 0
+  std::uint64_t newest = 0;           ///< step of the newest checkpoint in the folder; 0: none
+  std::vector<std::string> copies{};  ///< paths of copies of the offered checkpoints; "": no copy
 };
 
-/// Returns a text that only copies of the same checkpoint have in common: its save_id, or the hash
-/// of its manifest, which is equal in copies made by hand. Throws the errors of read_manifest().
+/// Returns a text that only copies of the same checkpoint have in common: the checkpoint's save_id,
+/// or the hash of its manifest, which is equal in copies made by hand. Throws the errors of
+/// read_manifest().
 std::string id_of_copy(const std::string& checkpoint);
 
-/// Returns for each offered checkpoint the path of its copy, which has all its files: in `folder`,
-/// or if `also` isn't "", in that folder or at that path. Returns "" where there is none.
+/// Returns for each offered checkpoint the path of a copy with all its files, or "" if there is
+/// none. Searches `folder` and, if `also` isn't "", also the folder or checkpoint `also`.
 std::vector<std::string> find_copies(const std::string& folder, const std::string& also,
                                      std::span<const OfferedCheckpoint> offered);
 
@@ -51,22 +52,24 @@ class HostFolders {
  public:
   HostFolders(int num_hosts, HostStorage kind, const std::string& own);
 
-  /// Returns why the job can't store its checkpoints so, if it can't. Else notes the folder.
+  /// Adds a host's folder. Returns a reason if the job can't store its checkpoints there; the
+  /// folder is then not added.
   std::optional<std::string> add(const HostFolder& folder);
   HostStorage kind() const { return kind_; }
   bool are_per_host() const { return kind_ == HostStorage::per_host; }
-  /// Returns the folders, by host; nothing unless each host has its own.
+  /// Returns the folders, by host; nothing unless each host has its own folder.
   std::vector<std::string> paths() const;
 
-  /// Returns the paths of the copies of offered checkpoint `i`, by host. Hosts that haven't told
-  /// their folders yet have "".
+  /// Returns the paths of the copies of offered checkpoint `i`, by host. The path is "" for hosts
+  /// that haven't reported their folders yet.
   std::vector<std::string> copies(std::span<const OfferedCheckpoint> offered, std::size_t i) const;
-  /// Returns the first offered checkpoint of which each host that has told its folder has a copy.
+  /// Returns the first offered checkpoint of which all hosts that have reported their folders have
+  /// copies.
   std::optional<std::size_t> first_common(std::size_t num_offered) const;
-  /// Returns which hosts lack a copy of the offered checkpoint, and what to do. `offered` isn't
-  /// empty.
+  /// Returns a text that says which hosts lack copies of the offered checkpoints, and what to do.
+  /// `offered` must not be empty.
   std::string missing_text(std::span<const OfferedCheckpoint> offered) const;
-  /// Returns why the job can't begin at this step: a host's own folder has a later checkpoint.
+  /// Returns why the job can't begin at this step, if a host's own folder has a later checkpoint.
   std::optional<std::string> refuse_begin(std::uint64_t step) const;
 
  private:

@@ -21,7 +21,7 @@ std::string table_path(const std::string& unfinished, int part, int num_parts) {
   return unfinished + "/" + part_table_name(part, num_parts);
 }
 
-/// Appends the shards in another part's table to the manifest.
+/// Appends the shards in the table of another part to the manifest.
 void add_shards(CheckpointManifest& manifest, CheckpointManifest table, const std::string& path) {
   bool is_alike = table.step == manifest.step && table.tensors.size() == manifest.tensors.size();
   for (std::size_t t = 0; is_alike && t < table.tensors.size(); ++t) {

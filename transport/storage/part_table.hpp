@@ -1,6 +1,6 @@
 #pragma once
-/// Joins the parts of a checkpoint, which several workers write. Beside each part is a table of its
-/// shards. The process that joins the parts makes the manifest from the tables.
+/// PartTable: joins the parts of a checkpoint, which several workers write. Beside each part is a
+/// table of its shards. The process that joins the parts makes the manifest from the tables.
 ///
 ///   FOLDER/.tmp-000640-OWNER/part-00003-of-00008.weft, part-00003-of-00008.weft.table, ...
 

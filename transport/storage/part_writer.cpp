@@ -10,15 +10,15 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kWriteBytes = kStoredChunkBytes;
-/// The size from which payloads are aligned to 4096 bytes. Aligning smaller payloads would waste
-/// too much room.
+/// Payloads of at least this many bytes are aligned to 4096 bytes. To align smaller payloads would
+/// waste too much room.
 constexpr std::size_t kAlignedPayloadBytes = std::size_t{64} << 10;
 
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
-/// The place of a frame in the file.
+/// Where a frame is in the file, in bytes.
 struct PlacedFrame {
   std::uint64_t begin = 0;
   std::uint64_t payload = 0;
@@ -31,7 +31,7 @@ void copy_payload(const SourceShard& shard, std::uint64_t begin, std::span<std::
   const auto element = static_cast<std::uint64_t>(byte_size(shard.header.type.dtype));
   const Box box{shard.header.offsets, shard.header.dims};
   const BoxRuns runs(box, {box, shard.room});
-  // `out` may begin and end anywhere, but the runs consist of whole elements.
+  // `out` may begin and end within an element, but the runs consist of complete elements.
   const std::uint64_t end = begin + out.size();
   const auto first = static_cast<std::int64_t>(begin / element);
   const auto last = static_cast<std::int64_t>((end + element - 1) / element);
@@ -45,8 +45,7 @@ void copy_payload(const SourceShard& shard, std::uint64_t begin, std::span<std::
   });
 }
 
-/// Returns whether the shard's elements are contiguous. This doesn't depend on the room of the
-/// first dim.
+/// Returns whether the shard's elements are contiguous. They are for any room in the first dim.
 bool is_dense(const SourceShard& shard) {
   for (int d = 1; d < shard.room.size(); ++d) {
     if (shard.room[d] != shard.header.dims[d]) return false;
@@ -72,7 +71,7 @@ class PartWriter {
       : shards_(shards), stop_(stop), stored_(shards.size()), frames_(shards.size()) {}
 
   /// Computes the checksums. They are stored before the bytes that they cover, so all data is read
-  /// twice: here and by fill().
+  /// twice: here and in fill().
   void hash(WorkCrew& crew) {
     crew.each(shards_.size(), [this](std::size_t i) {
       require_going();

@@ -61,7 +61,7 @@ std::optional<RatedCheckpoint> find_best(const std::string& folder, const std::s
       rated.push_back(
           {entry.step, entry.path, rating_of(notes_of(read_manifest(entry.path)), metric)});
     } catch (const Error&) {
-      // A checkpoint that can't be read is skipped, as it is when a job resumes.
+      // A checkpoint that can't be read is skipped, as a job that resumes skips it.
     }
   }
   return best_of(rated, is_max_best ? RetentionPolicy::Best::max : RetentionPolicy::Best::min);

@@ -38,8 +38,8 @@ std::vector<Replicated> shards_of(std::span<const ShardedTensor> tensors, const 
   return shards;
 }
 
-/// Returns the number of pieces into which a shard is cut so that each has about `share` bytes or
-/// less. Each piece goes to a different chip.
+/// Returns into how many pieces a shard is cut so that each piece has at most about `share` bytes.
+/// Each piece goes to a different chip.
 std::int64_t pieces_of(const Replicated& shard, std::int64_t share) {
   if (shard.bytes <= share || shard.box.dims.size() == 0) return 1;
   const std::int64_t wanted = (shard.bytes + share - 1) / share;

@@ -23,12 +23,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kPrefix = ".hosts-";
 
-/// File systems that only the machine itself writes to, by their numbers in statfs().
+/// Types of file systems that only this machine can write to, by their numbers in statfs().
 constexpr std::array<decltype(::statfs::f_type), 7> kOwnFileSystems{
     EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
     TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1 /* ZFS */};
 
-/// Returns false if it isn't known.
+/// Returns whether only this machine can write to the folder. Returns false if this isn't known.
 bool is_of_this_machine(const std::string& folder) {
   struct statfs status {};
   if (::statfs(folder.c_str(), &status) != 0) return false;
@@ -45,8 +45,8 @@ void make_file(const std::string& path) {
   ::close(file);
 }
 
-/// A listing, unlike stat(), isn't answered from what a network file system remembers of a file
-/// that didn't exist.
+/// Returns whether the folder has the job's mark. Lists the folder instead of calling stat(),
+/// because a network file system may remember for stat() that a file didn't exist.
 bool has_mark(const std::string& folder, const std::string& job) {
   const std::string name = std::string(kPrefix) + job;
   return std::ranges::any_of(posix_file_system().list(folder),

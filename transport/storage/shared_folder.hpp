@@ -1,6 +1,6 @@
 #pragma once
 /// FolderMark: an empty file by which the hosts of a job find out whether they share a folder. Host
-/// 0 leaves it in its folder, and each other host looks for it in its own.
+/// 0 makes the file in its folder, and each other host searches its own folder for the file.
 ///
 ///   FOLDER/.hosts-JOB
 
@@ -10,11 +10,11 @@
 
 namespace weft {
 
-/// The file is removed when the object is destroyed.
+/// Makes the job's mark. Removes it when the object is destroyed.
 class FolderMark {
  public:
-  /// Makes the folder and the file, and removes the marks of other jobs, which have been killed: no
-  /// other job may use the folder. Throws io.
+  /// Makes the folder and the mark. Removes marks that killed jobs have left, since no other job
+  /// may use the folder. Throws io.
   FolderMark(const std::string& folder, const std::string& job);
   ~FolderMark();
   FolderMark(const FolderMark&) = delete;
@@ -24,13 +24,13 @@ class FolderMark {
   const std::string path_;
 };
 
-/// The time for which find_mark() looks in a folder of a network file system.
+/// How long find_mark() searches a folder of a network file system.
 inline constexpr std::chrono::seconds kMarkPatience{3};
 
-/// Returns whether the folder, which it makes, has the job's mark. A network file system may show a
-/// new file of another machine late, so the search in it is repeated for kMarkPatience, and each
-/// time a file is made and removed, after which such a file system lists the folder anew. A file
-/// system of this machine's disks or memory is searched once. `wait` is called between two
+/// Makes the folder if needed, and returns whether it has the job's mark. A folder of this
+/// machine's disks or memory is searched once. A network file system may show another machine's new
+/// file late, so the search is repeated for kMarkPatience. Each time a file is made and removed
+/// first, after which such a file system lists the folder anew. `wait` is called between two
 /// searches. Throws io.
 bool find_mark(const std::string& folder, const std::string& job,
                const std::function<void()>& wait);

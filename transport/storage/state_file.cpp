@@ -19,8 +19,8 @@
 namespace weft {
 namespace {
 
-/// The most bytes by which a tensor may be larger than its file. A tensor may be larger if several
-/// of its elements share a place in the file.
+/// How many bytes larger than its file a tensor may be. It may be larger because several of its
+/// elements may share a place in the file.
 constexpr std::uint64_t kSharedBytesMax = std::uint64_t{64} << 20;
 
 struct DTypeFacts {
@@ -48,7 +48,7 @@ constexpr std::array kDTypes{
 
 const DTypeFacts& facts_of(FileDType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
-/// Returns a dtype of weft whose elements have this number of bytes.
+/// Returns a dtype of weft whose elements have `bytes` bytes.
 DType stand_in(std::int64_t bytes) {
   constexpr std::array kBySize{DType::pred, DType::bf16, DType::f32, DType::f64};
   return kBySize[static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(bytes)))];
@@ -122,8 +122,8 @@ class FileSource : public TensorSource {
     require_preds(targets);
   }
 
-  /// Returns a hash that stands for the tensor's contents. It covers the checksums of a checkpoint,
-  /// but only some blocks of elements of other files.
+  /// Returns a hash that stands for the tensor's contents. The hash covers a checkpoint's
+  /// checksums; for other files it covers only some blocks of elements.
   std::uint64_t digest() const override {
     std::vector<std::uint64_t> words{static_cast<std::uint64_t>(dtype_)};
     for (const StoredShard& shard : file_->manifest_.tensors[tensor_].shards) {
@@ -152,7 +152,8 @@ class FileSource : public TensorSource {
     return elements * static_cast<std::uint64_t>(facts_of(file_->tensors_[tensor_].dtype).bytes);
   }
 
-  /// Appends blocks that are spread evenly over the shard, from the first byte to the last.
+  /// Appends blocks of elements that are spread evenly over the shard, from its first byte to its
+  /// last.
   void add_blocks(const StoredShard& shard, std::vector<std::uint64_t>& words) const {
     constexpr std::uint64_t kBlocks = 16;
     constexpr std::uint64_t kBlockBytes = 4096;
@@ -248,8 +249,8 @@ std::int64_t FileTensor::bytes() const {
   return shape.num_elements() * facts_of(dtype).bytes;
 }
 
-/// Opens all files at once, because they may be removed or replaced before their first use. Files
-/// without checksums must still begin with the bytes that were read before.
+/// Opens all files at once, because they may be removed or replaced before they are first used. A
+/// file without checksums must still begin with the bytes that were read before.
 void StateFile::open_files() {
   files_.emplace(folder_, manifest_.files);
   files_->open();
@@ -263,7 +264,8 @@ void StateFile::open_files() {
 }
 
 void StateFile::add_checkpoint(const std::string& folder) {
-  // The local copy of the manifest is locked before parts are copied, so that the copy remains.
+  // This locks the local copy of the manifest before it copies parts, so that the copy isn't
+  // removed.
   folder_ = local_folder(folder, {std::string(kManifestName)});
   lock_.emplace(folder_);
   manifest_ = read_manifest(folder_);

@@ -1,6 +1,6 @@
 #pragma once
 /// StateFile: the named tensors of a checkpoint, of a safetensors file, or of a file of
-/// torch.save(). It can also be a folder of such files: model.safetensors, or
+/// torch.save(). A StateFile can also be a folder of such files: model.safetensors, or
 /// model.safetensors.index.json and the files that it names; pytorch_model.bin, or
 /// pytorch_model.bin.index.json and the files that it names.
 
@@ -21,7 +21,7 @@
 
 namespace weft {
 
-/// The element types in files: weft's own, and those from which weft can only convert.
+/// The element types in files: weft's own types, and types that weft can only convert from.
 enum class FileDType : std::uint8_t {
   pred,
   i32,
@@ -41,12 +41,12 @@ enum class FileDType : std::uint8_t {
 struct FileTensor {
   std::string name{};
   FileDType dtype = FileDType::other;
-  std::string dtype_name{};  ///< "f32"; for other dtypes the name in the file: "F8_E4M3"
+  std::string dtype_name{};  ///< "f32"; for other dtypes the file's name for it: "F8_E4M3"
   Shape shape{};
   StateKind kind = StateKind::param;
-  std::optional<Sharding> sharding{};  ///< on the checkpoint's mesh
-  /// For a tensor that weft can't read, whose dtype is `other`: its description in the file, such
-  /// as "F4[2,3]".
+  std::optional<Sharding> sharding{};  ///< sharding on the checkpoint's mesh
+  /// If weft can't read the tensor, and `dtype` is `other`: its description in the file, such as
+  /// "F4[2,3]".
   std::string form{};
   std::int64_t stored_bytes = 0;  ///< size of a tensor whose dtype is `other`
 
@@ -54,22 +54,22 @@ struct FileTensor {
   std::int64_t bytes() const;  ///< returns the size of all elements in the file's dtype
 };
 
-/// The files stay open as long as any source of a tensor lives, so a checkpoint isn't removed
-/// during that time. Any thread may use a StateFile.
+/// Any thread may use a StateFile. The files stay open while any source of a tensor lives, so a
+/// checkpoint isn't removed during that time.
 class StateFile : public std::enable_shared_from_this<StateFile> {
  public:
-  /// Opens a file or folder. Throws not_found, corrupt, version or io, naming the path.
+  /// Opens a file or folder. Throws not_found, corrupt, version or io, with the path.
   static std::shared_ptr<const StateFile> open(const std::string& path);
 
   const std::string& path() const { return path_; }
   const std::vector<FileTensor>& tensors() const { return tensors_; }
-  /// Returns the metadata of safetensors, from all files.
+  /// Returns the metadata of all safetensors files.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Returns the manifest; null for files of other programs.
+  /// Returns the checkpoint's manifest; null for files of other programs.
   const CheckpointManifest* checkpoint() const { return has_checksums_ ? &manifest_ : nullptr; }
-  /// Returns the mesh on which a checkpoint was saved.
+  /// Returns the mesh on which the checkpoint was saved.
   const std::optional<Mesh>& mesh() const { return mesh_; }
-  /// Returns whether elements of dtype `from` can be converted to `to` without losing range.
+  /// Returns whether elements of dtype `from` can be converted to `to` without loss of range.
   static bool can_cast(FileDType from, DType to);
   /// Returns whether two tensors are at the same place in the file, as tied weights are.
   bool is_same_place(std::size_t a, std::size_t b) const {
@@ -83,14 +83,14 @@ class StateFile : public std::enable_shared_from_this<StateFile> {
  private:
   friend class FileSource;
   StateFile() = default;
-  /// A tensor of another program's file.
+  /// A tensor in another program's file.
   struct Foreign {
     std::string name{};
-    std::string dtype{};  ///< name in safetensors: "F32"
+    std::string dtype{};  ///< the dtype's name in safetensors: "F32"
     std::span<const std::int64_t> sizes{};
-    std::uint64_t begin = 0;  ///< offset in the file
+    std::uint64_t begin = 0;  ///< offset in the file, in bytes
     std::uint64_t bytes = 0;
-    std::span<const std::int64_t> strides{};  ///< in elements; empty: row-major
+    std::span<const std::int64_t> strides{};  ///< strides in elements; empty: row-major
   };
   void open_files();
   void add_checkpoint(const std::string& folder);
@@ -102,19 +102,18 @@ class StateFile : public std::enable_shared_from_this<StateFile> {
   void add(const Foreign& tensor);
 
   std::string path_;
-  std::string folder_;           // folder of the files in the manifest
-  CheckpointManifest manifest_;  // for other programs: each tensor is one shard, with a dtype of
-                                 // the same size
+  std::string folder_;  // the folder of the manifest's files
+  // For other programs: each tensor is one shard, with a dtype of the same size.
+  CheckpointManifest manifest_;
   bool has_checksums_ = false;
   struct Header {
     std::uint64_t file_bytes = 0;
     std::uint64_t bytes = 0;
     std::uint64_t xxh3 = 0;
   };
-  std::vector<Header> headers_;  // first bytes of other programs' files, as they were read
-  std::map<std::size_t, std::vector<std::int64_t>> strides_;  // strides of tensors that aren't
-                                                              // row-major
-  std::optional<ReadLock> lock_;                              // lock of a checkpoint
+  std::vector<Header> headers_;  // first bytes of other programs' files
+  std::map<std::size_t, std::vector<std::int64_t>> strides_;  // of tensors not in row-major order
+  std::optional<ReadLock> lock_;                              // lock on a checkpoint
   std::optional<PartFiles> files_;
   std::vector<FileTensor> tensors_;  // in the manifest's order
   std::optional<Mesh> mesh_;

@@ -26,7 +26,7 @@ constexpr const char* kModelIndex = "model.safetensors.index.json";
 constexpr const char* kTorchFile = "pytorch_model.bin";
 constexpr const char* kTorchIndex = "pytorch_model.bin.index.json";
 constexpr std::size_t kIndexBytesMax = std::size_t{64} << 20;
-/// The number of bytes that are read to find out the format of a file.
+/// How many bytes of a file are read to find out its format.
 constexpr std::size_t kHeadBytes = 512;
 
 constexpr std::string_view kThroughNumpy =
@@ -34,8 +34,8 @@ constexpr std::string_view kThroughNumpy =
 
 /// A format of tensor files that weft doesn't read.
 struct OtherFormat {
-  std::string_view head;       ///< the bytes with which these files begin; "": none
-  std::string_view extension;  ///< the extension of their names
+  std::string_view head;       ///< bytes with which such a file begins; "": not fixed
+  std::string_view extension;  ///< extension of such a file's name
   std::string_view what;
   std::string_view advice;
 };
@@ -62,7 +62,8 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Returns whether the file begins with the length of a JSON header, as a safetensors file does.
+/// Returns whether the file begins with the length of a JSON header and the header, as a
+/// safetensors file does.
 bool looks_like_safetensors(std::string_view head) {
   return head.size() > 8 && head[8] == '{' && head.substr(6, 2) == std::string_view("\0\0", 2);
 }
@@ -104,8 +105,8 @@ bool is_stored(const std::string& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-/// Returns whether the path is a folder. In an object store, folders exist only in names of
-/// objects.
+/// Returns whether the path is a folder. In an object store, a path that isn't an object counts as
+/// a folder.
 bool is_folder(const std::string& path) {
   std::error_code error;
   return is_remote(path) ? !is_stored(path) : fs::is_directory(path, error);
@@ -203,7 +204,7 @@ void StateFile::add_torch(const PartFiles& opened) {
   }
 }
 
-/// Adds the tensors of several files, by an index that says which file has which tensor.
+/// Adds the tensors of several files. The index `file` says which file has which tensor.
 void StateFile::add_index(const std::string& folder, const std::string& file) {
   const std::string path = folder + "/" + file;
   std::map<std::string, std::string> file_of;
