@@ -28,7 +28,7 @@ bool overlap(const StoredShard& a, const StoredShard& b) {
   return true;
 }
 
-/// Returns the dim along which the shards have the largest number of different offsets.
+/// Returns the dim along which the shards have the most different offsets.
 int most_cut_dim(const StoredTensor& tensor) {
   int best = 0;
   std::size_t best_cuts = 0;
@@ -43,8 +43,8 @@ int most_cut_dim(const StoredTensor& tensor) {
   return best;
 }
 
-/// Returns an error if two shards overlap. Along one dim, compares each shard with the later ones
-/// that begin before its end.
+/// Returns an error if two shards overlap. Compares each shard only with the shards that, along one
+/// dim, begin after it and before its end.
 Fault overlap_fault(const StoredTensor& tensor) {
   const auto& shards = tensor.shards;
   const int dim = most_cut_dim(tensor);
@@ -68,8 +68,8 @@ Fault overlap_fault(const StoredTensor& tensor) {
   return std::nullopt;
 }
 
-/// Returns an error unless the shards cover the tensor. They do if they are within the tensor,
-/// don't overlap, and together have its number of elements.
+/// Returns an error unless the shards cover the tensor. They cover it if they are within the
+/// tensor, don't overlap, and together have as many elements as the tensor.
 Fault cover_fault(const StoredTensor& tensor, bool is_whole) {
   const auto& shards = tensor.shards;
   if (shards.size() > kStoredShardCountMax) {
@@ -156,8 +156,8 @@ Fault fault_of(const CheckpointManifest& manifest, bool is_whole) {
   return std::nullopt;
 }
 
-/// Limits the bytes of the tables that are read from a body. Tables may share vectors, so a small
-/// body could otherwise make a large manifest.
+/// Limits how many bytes of tables are read from a body. Tables may share vectors, so without a
+/// limit a small body could make a large manifest.
 class Budget {
  public:
   explicit Budget(std::size_t body_bytes) : left_(body_bytes) {}

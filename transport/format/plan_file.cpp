@@ -57,7 +57,8 @@ void require_ids(std::string_view field, std::span<const std::uint32_t> ids, std
   }
 }
 
-/// Checks `begins`: the begins of `ops` ranges that together cover an array of `size` entries.
+/// Throws unless `begins` divides an array of `size` entries into `ops` consecutive ranges, where
+/// entry i is the begin of range i.
 void require_begins(std::string_view field, const std::vector<std::uint32_t>& begins,
                     std::size_t ops, std::size_t size) {
   require_size(field, begins.size(), ops + 1);
@@ -198,7 +199,7 @@ void read_slots(const fb::Plan& stored, Plan& plan) {
     const std::uint64_t limit = limits[static_cast<std::size_t>(slot.place())];
     const bool is_number = slot.place() == fb::Place::input || slot.place() == fb::Place::output ||
                            slot.place() == fb::Place::part;
-    // A value without bytes may be at the very end of its region.
+    // A value without bytes may begin at the very end of its region.
     if (slot.offset() > limit || (slot.offset() == limit && is_number)) {
       refuse("a slot is at {}, but its region ends at {}", slot.offset(), limit);
     }

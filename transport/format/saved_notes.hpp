@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// The values that a loop saved in addition to its tensors (CheckpointManifest::user_json). They
-/// are null in a checkpoint that another program wrote.
+/// The values that a loop saved besides its tensors (CheckpointManifest::user_json). They are null
+/// in a checkpoint that another program wrote.
 struct SavedNotes {
   nlohmann::json metrics{};
   nlohmann::json user{};
@@ -20,7 +20,7 @@ struct SavedNotes {
 };
 std::string to_user_json(const SavedNotes& notes);
 SavedNotes notes_of(const CheckpointManifest& manifest);
-/// Returns the value of the metric; std::nullopt if it isn't a number.
+/// Returns the value of the metric; std::nullopt if the value isn't a number.
 std::optional<double> rating_of(const SavedNotes& notes, const std::string& metric);
 
 }  // namespace weft

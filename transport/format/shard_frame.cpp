@@ -19,7 +19,7 @@ std::size_t payload_bytes(const ShardHeader& header) {
   return static_cast<std::size_t>(TensorType{header.type.dtype, header.dims}.bytes());
 }
 
-/// Builds a header. Its size doesn't depend on the checksum.
+/// Builds a header. The header's size doesn't depend on the checksum.
 flatbuffers::FlatBufferBuilder build_header(const ShardHeader& header, std::uint64_t checksum) {
   if (const auto fault = shard_fault(header.type, header.offsets, header.dims)) {
     fail(Errc::invalid_argument, "shard frame of '{}': {}", header.name, *fault);
@@ -81,8 +81,9 @@ ShardHeader read_header(const fb::TensorShard& shard) {
   return header;
 }
 
-/// Verifies the bytes before the payload in `head`, and that the payload is within `frame`. Both
-/// spans begin with the bytes of the frame. `head` must not change during the call.
+/// Reads the head of a frame. Verifies the bytes before the payload in `head`, and that the payload
+/// is within `frame`. Both spans begin where the frame begins. `head` must not change during the
+/// call.
 ShardView read_head(std::span<const std::byte> head, std::span<const std::byte> frame) {
   ShardHead read = read_shard_head(head);
   const ShardLayout& layout = read.layout;

@@ -1,7 +1,7 @@
 #pragma once
-/// Shard frame: a part of a tensor, with its position in the whole. A FlatBuffers header is
-/// followed by the payload, as in Arrow IPC. The frame has the same bytes in an arena, a slot and a
-/// file.
+/// ShardFrame: the bytes of a shard, which is a part of a tensor, and its position in the tensor. A
+/// FlatBuffers header is followed by the payload, as in Arrow IPC. The frame has the same bytes in
+/// an arena, a slot and a file.
 ///
 ///   shard frame = envelope(TensorShard) padding payload           (schema/shard.fbs)
 ///
@@ -24,9 +24,9 @@ inline constexpr std::size_t kShardAlignment = 64;
 
 struct ShardHeader {
   std::string name{};
-  TensorType type{};                        ///< of the whole tensor
-  Shape offsets{};                          ///< of the shard within the tensor
-  Shape dims{};                             ///< of the shard
+  TensorType type{};                        ///< type of the complete tensor
+  Shape offsets{};                          ///< offsets of the shard within the tensor
+  Shape dims{};                             ///< dims of the shard
   std::vector<std::int64_t> mesh_coords{};  ///< coordinates of the chip that holds the shard
   std::uint64_t step = 0;
   std::uint64_t version = 0;
@@ -48,13 +48,12 @@ ShardLayout shard_layout(const ShardHeader& header);
 /// Returns the bytes of a frame before its payload: shard_layout(header).payload_offset bytes.
 /// `payload_xxh3` is the payload's checksum.
 std::vector<std::byte> shard_frame_head(const ShardHeader& header, std::uint64_t payload_xxh3);
-/// Completes a frame whose payload is already in place by writing all bytes before the payload.
-/// Throws invalid_argument unless `frame` has shard_layout(header).frame_bytes and begins at a
-/// multiple of 64.
+/// Writes all bytes before the payload, and so completes a frame whose payload is already in place.
+/// Throws invalid_argument unless `frame` has shard_layout(header).frame_bytes bytes and begins at
+/// a multiple of 64.
 void seal_shard_frame(const ShardHeader& header, std::span<std::byte> frame);
 /// Copies the payload to its place in `out` and completes the frame. Returns the frame's size.
-/// Throws invalid_argument if the payload has another size than the shard, or if `out` is too
-/// small.
+/// Throws invalid_argument if the payload hasn't the shard's size, or if `out` is too small.
 std::size_t write_shard_frame(const ShardHeader& header, std::span<const std::byte> payload,
                               std::span<std::byte> out);
 
@@ -74,12 +73,12 @@ struct ShardHead {
 /// Reads the head at the beginning of `bytes`, which are 8-byte aligned. Throws corrupt or version.
 ShardHead read_shard_head(std::span<const std::byte> bytes);
 
-/// Reads the frame at the beginning of `bytes`; more bytes may follow it. The whole frame,
-/// including the payload, is checked before use, so the bytes must not change during the call.
-/// Throws corrupt or version, and invalid_argument if `bytes` doesn't begin at a multiple of 64.
+/// Reads the frame at the beginning of `bytes`; more bytes may follow the frame. Checks all of the
+/// frame, including the payload, so the bytes must not change during the call. Throws corrupt or
+/// version, and invalid_argument if `bytes` doesn't begin at a multiple of 64.
 ShardView read_shard_frame(std::span<const std::byte> bytes);
-/// Reads a frame in memory that its writer may still access (a channel's slot). The bytes before
-/// the payload are copied, and the copy is verified. The payload must be within `bytes`; its
+/// Reads a frame in memory that the frame's writer may still access (a channel's slot). Copies the
+/// bytes before the payload, and verifies the copy. The payload must be within `bytes`; its
 /// checksum isn't verified.
 ShardView view_shard_frame(std::span<const std::byte> bytes);
 

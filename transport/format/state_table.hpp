@@ -1,6 +1,6 @@
 #pragma once
-/// StateTable: the places in a worker's arenas of the tensors that a job keeps from step to step,
-/// the positions of the worker's loaders, and the commands that its loop has read.
+/// StateTable: the tensors that a job keeps from step to step, with their places in a worker's
+/// arenas; the positions of the worker's loaders; and the commands that its loop has read.
 ///
 ///   state table = envelope(StateTable)           (schema/state.fbs)
 
@@ -24,10 +24,9 @@ inline constexpr Format kStateTableFormat{"state table", "weftstat", 1};
 
 struct StateEntry {
   std::string name{};
-  TensorType type{};  ///< of the global tensor
+  TensorType type{};  ///< type of the global tensor
   Sharding sharding{};
-  std::uint64_t offset = 0;  ///< of a chip's shard in its arena; the same for all of the worker's
-                             ///< chips
+  std::uint64_t offset = 0;  ///< where a chip's shard is in its arena, in all arenas of the worker
   StateKind kind = StateKind::param;
 
   bool operator==(const StateEntry&) const = default;
@@ -35,7 +34,7 @@ struct StateEntry {
 
 struct StateTable {
   std::vector<StateEntry> tensors{};
-  std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made them
+  std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made the loaders
   std::vector<CommandMark> commands{};  ///< the last commands that the loop has read
 
   bool operator==(const StateTable&) const = default;
@@ -47,7 +46,7 @@ std::vector<std::byte> encode_state_table(std::span<const StateEntry> tensors,
 
 /// Decodes the table at the beginning of `bytes`, which are 8-byte aligned. Throws corrupt or
 /// version. Every type and sharding of the result is in range, but the caller must check that the
-/// shards lie in an arena.
+/// shards are within an arena.
 StateTable decode_state_table(std::span<const std::byte> bytes, const Mesh& mesh);
 
 }  // namespace weft

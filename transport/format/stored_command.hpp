@@ -10,8 +10,9 @@
 namespace weft {
 
 struct StoredCommand {
-  std::uint64_t number = 0;  ///< counts the commands of a job and of the jobs that it continues
-  /// The step in which the loops have read it; before that, the first step in which they may.
+  std::uint64_t number = 0;  ///< its number, counted over the job and the jobs that it continues
+  /// The step in which the loops have read the command; until then, the first step in which they
+  /// may read it.
   std::uint64_t step = 0;
   std::string name{};
   std::string payload{};  ///< JSON
@@ -20,10 +21,10 @@ struct StoredCommand {
   friend bool operator==(const StoredCommand&, const StoredCommand&) = default;
 };
 
-/// Returns why the commands can't be those of a job; std::nullopt if they can.
+/// Returns why these can't be the commands of a job; std::nullopt if they can.
 std::optional<std::string> commands_fault(std::span<const StoredCommand> commands);
 
-/// Says in which step a loop has read a command.
+/// The step in which a loop has read a command.
 struct CommandMark {
   std::uint64_t number = 0;
   std::uint64_t step = 0;

@@ -1,7 +1,7 @@
 #pragma once
-/// Reads and writes fields that several formats share: tensor types, shardings, offsets and sizes
-/// of shards, and loaders. Reading throws corrupt unless every value is in range. The message
-/// begins with the argument `what`.
+/// TensorFields: reads and writes fields that several formats share: tensor types, shardings,
+/// offsets and sizes of shards, and loaders. Reading throws corrupt unless every value is in range.
+/// The message begins with the argument `what`.
 
 #include <cstdint>
 #include <optional>
@@ -23,11 +23,11 @@
 
 namespace weft {
 
-/// Returns the elements of a vector, which are numbers or structs. Throws corrupt if they aren't
+/// Returns the elements of a vector of numbers or structs. Throws corrupt if the elements aren't
 /// aligned, because FlatBuffers' verifier checks only the alignment of the vector's length.
 template <typename T>
 std::span<const T> elements(const flatbuffers::Vector<T>& vector, std::string_view what) {
-  if (vector.size() == 0) return {};  // its address may be anything
+  if (vector.size() == 0) return {};  // an empty vector's address may be anything
   if (reinterpret_cast<std::uintptr_t>(vector.Data()) % alignof(T) != 0) {
     fail(Errc::corrupt, "{}: a vector's elements aren't aligned to {}", what, alignof(T));
   }
@@ -43,7 +43,7 @@ std::vector<T> read_numbers(const flatbuffers::Vector<T>& vector, std::string_vi
   return {numbers.begin(), numbers.end()};
 }
 
-/// Reads the hosts per axis of a mesh. `stored` is null for a mesh on one host.
+/// Reads how many hosts each axis of a mesh has. `stored` is null for a mesh on one host.
 std::vector<std::int64_t> read_dcn_shape(const flatbuffers::Vector<std::int64_t>* stored,
                                          std::string_view what);
 
@@ -51,10 +51,11 @@ fb::TensorType write_type(const TensorType& type);
 TensorType read_type(const fb::TensorType& type, std::string_view what);
 
 fb::Sharding write_sharding(const Sharding& sharding);
-/// Reads a sharding. It may have only atoms of the mesh, and each atom at most once in all dims.
+/// Reads a sharding. Throws unless it has only atoms of the mesh, and each atom at most once in all
+/// dims.
 Sharding read_sharding(const fb::Sharding& stored, const Mesh& mesh, std::string_view what);
 
-/// Reads offsets or sizes: one per dim of `type`, none of them negative.
+/// Reads offsets or sizes: one value for each dim of `type`, none negative.
 Shape read_dims(const flatbuffers::Vector<std::int64_t>& dims, const TensorType& type,
                 std::string_view what);
 
@@ -87,8 +88,8 @@ std::span<const std::byte> body_of(const flatbuffers::FlatBufferBuilder& builder
 /// Throws corrupt unless `verify`, the generated verifier of a root table, accepts the body.
 template <typename Verify>
 void verify_body(std::span<const std::byte> body, Verify verify, std::string_view what) {
-  // Every table has at least the 4 bytes of its offset, so this limits the number of tables.
-  // FlatBuffers' default limit of a million tables is too low.
+  // The number of tables is limited only by the body's size, since each table has at least the 4
+  // bytes of its offset. FlatBuffers' default limit of a million tables is too low.
   constexpr flatbuffers::uoffset_t kDepthMax = 64;
   flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(body.data()), body.size(),
                                  kDepthMax,
