@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-// MADV_POPULATE_WRITE, which madvise() has since Linux 5.14. Older kernels refuse it; pages are
-// then ordinary ones.
+// MADV_POPULATE_WRITE, which madvise() has since Linux 5.14. Older kernels refuse it; the memory
+// then gets small pages.
 constexpr int kPopulateWrite = 23;
 
 constexpr char kNever[] = "never";
@@ -19,8 +19,8 @@ constexpr char kNever[] = "never";
 }  // namespace
 
 std::string huge_pages_of_shm() {
-  // A line is "36 35 98:0 /root /dev/shm rw,noatime shared:1 - tmpfs tmpfs rw,size=8k,huge=advise".
-  // If several mounts are at /dev/shm, the last one counts.
+  // A line of this file is "36 35 98:0 /root /dev/shm rw,noatime shared:1 - tmpfs tmpfs
+  // rw,size=8k,huge=advise". If several mounts are at /dev/shm, the last one counts.
   std::string policy = kNever;
   std::ifstream mounts("/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {

@@ -22,9 +22,9 @@ struct flock lock_of(std::uint32_t byte) {
   return lock;
 }
 
-/// Opens the segment's file again, by its path in /proc, which works even if the file's name was
-/// removed or reused. The lock belongs to an open file description, and dup() doesn't make a new
-/// one.
+/// Opens the segment's file again, because a lock belongs to an open file description, and dup()
+/// doesn't make a new one. Opens it by its path in /proc, which works even if the file's name was
+/// removed or reused.
 int open_again(const Segment& segment) {
   const std::string path = fmt::format("/proc/self/fd/{}", segment.descriptor());
   const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);

@@ -10,14 +10,15 @@
 namespace weft {
 
 /// Owns a lock on one byte of a segment's file (an open file description lock). Movable. The kernel
-/// releases the lock when the owner is destroyed or its process ends, however it ends. A child that
-/// the process forks doesn't have the lock.
+/// releases the lock when the owner is destroyed or its process ends in any way. A forked child
+/// doesn't have the lock.
 class LifeLock {
  public:
-  /// Takes the lock. Returns nothing if another owner has it. Throws io if the system refuses.
+  /// Takes the lock. Returns nothing if another owner has the lock. Throws io if the system
+  /// refuses.
   static std::optional<LifeLock> take(const Segment& segment, std::uint32_t byte);
 
-  /// Returns whether any owner has the lock on the byte. Doesn't take it. Throws io.
+  /// Returns whether any owner has the lock on the byte, without taking the lock. Throws io.
   static bool is_held(const Segment& segment, std::uint32_t byte);
 
   LifeLock(LifeLock&& other) noexcept;

@@ -1,6 +1,6 @@
 #pragma once
-/// The machine and the namespaces of this process. Pids and times are valid within namespaces: see
-/// namespaces(7).
+/// Namespaces: the names of this machine and of this process's namespaces, in which pids and times
+/// are valid (namespaces(7)).
 
 #include <cstdint>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// Returns the number of the namespace of this kind ("pid", "time") in which this process is, or 0
-/// if /proc doesn't show it.
+/// Returns the number of this process's namespace of this kind ("pid" or "time"), or 0 if /proc
+/// doesn't show it.
 std::uint64_t namespace_of_this_process(std::string_view kind);
 
 /// Returns the host name of this machine.

@@ -25,14 +25,14 @@ OpenFiles count_open_files() noexcept {
   files.limit = limit.rlim_cur;
   files.hard_limit = limit.rlim_max;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);
-  if (!folder) {  // most likely, all descriptors are in use
+  if (!folder) {  // most likely because all descriptors are in use
     files.open = files.limit;
     return files;
   }
   while (const dirent* entry = ::readdir(folder.get())) {
     if (entry->d_name[0] != '.') ++files.open;
   }
-  files.open = std::min(files.open - 1, files.limit);  // without the folder itself
+  files.open = std::min(files.open - 1, files.limit);  // -1: the opened folder isn't counted
   return files;
 }
 

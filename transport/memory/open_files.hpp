@@ -1,5 +1,5 @@
 #pragma once
-/// Open files (descriptors): how many a job needs, and how many this process may have.
+/// OpenFiles: how many open files (descriptors) a job needs, and how many this process may have.
 
 #include <cstddef>
 #include <string>
@@ -7,8 +7,8 @@
 namespace weft {
 
 /// Returns how many open files the process that starts a job needs; all other processes need fewer.
-/// They are each worker's two streams, pidfd and link (twice), and each chip's arena. The number
-/// was measured, and has a margin.
+/// They are two streams, a pidfd and a link (counted twice) for each worker, and an arena for each
+/// chip. The number was measured, and includes a margin.
 std::size_t open_files_of_job(int num_workers, int num_chips, bool tls) noexcept;
 
 /// The open files of this process, and their limits.
@@ -21,7 +21,8 @@ struct OpenFiles {
 };
 OpenFiles count_open_files() noexcept;
 
-/// Returns the command that raises the limit to `wanted`, or a text that says who can raise it.
+/// Returns the command that raises the limit to `wanted`, or a text that says who can raise the
+/// limit.
 std::string how_to_allow_open_files(std::size_t wanted, const OpenFiles& now);
 
 }  // namespace weft

@@ -16,7 +16,8 @@ struct Hidden {
 };
 
 /// Replaces the descriptors by /dev/null in a forked child, where only functions that are safe in a
-/// signal handler may be called. They aren't closed, because their owners may still close them.
+/// signal handler may be called. Doesn't close the descriptors, because their owners may still do
+/// that.
 void hide(const std::set<int>& descriptors) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int descriptor : descriptors) {

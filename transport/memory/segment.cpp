@@ -51,7 +51,7 @@ void require_file_name(const std::string& name) {
   }
 }
 
-/// Throws corrupt for files that another user has made, or may change later.
+/// Throws corrupt for a file that another user has made, or may change later.
 void require_private(const struct stat& status, const std::string& name) {
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077U) != 0) {
     fail(Errc::corrupt,
@@ -70,7 +70,7 @@ void require_private(const struct stat& status, const std::string& name) {
        path, status.st_uid, std::time(nullptr) - status.st_mtim.tv_sec, path);
 }
 
-/// The member functions that Boost requires of a mappable object.
+/// A mappable object for Boost, with the member functions that Boost requires.
 struct Mappable {
   int descriptor;
   bip::mode_t mode;
@@ -141,8 +141,9 @@ bip::mapped_region map(const Descriptor& descriptor, bip::mode_t mode, std::size
   return region;
 }
 
-/// Returns whether the memory must be touched to get huge pages. It mustn't be touched if that
-/// could fill /dev/shm: posix_fallocate() changes nothing when it fails, but touching pages does.
+/// Returns whether the memory must be touched to get huge pages. It may not be touched if that
+/// could fill /dev/shm: if there is too little memory, posix_fallocate() changes nothing, but
+/// touching pages fills it.
 bool wants_population(const std::string& name, int descriptor, std::size_t bytes) {
   if (bytes < kHugePageBytes) return false;
   if (name.empty()) return huge_pages_of_anonymous() == "advise";
@@ -182,8 +183,8 @@ class RangeSet {
   }
   const std::size_t free_bytes = folder.f_bavail * folder.f_frsize;
   const std::size_t total_bytes = folder.f_blocks * folder.f_frsize;
-  // The message suggests more than the bytes that this call lacks. With only those, the next call
-  // would fail.
+  // The message suggests a size that has room for more than this call, because otherwise the next
+  // call would fail.
   const std::size_t wanted_bytes = std::max(total_bytes + bytes, 2 * total_bytes);
   const std::size_t wanted_mib = round_up(wanted_bytes, kMiB) / kMiB;
   fail(Errc::no_space,
@@ -202,8 +203,8 @@ class RangeSet {
        path_of(name), kFolder, folder.f_favail, folder.f_files, 2 * folder.f_files, kFolder);
 }
 
-/// Throws no_space if the file would exceed the process's limit on file sizes, because growing it
-/// beyond the limit would end the process by SIGXFSZ.
+/// Throws no_space if the file would exceed the process's limit on file sizes. Growth beyond the
+/// limit would end the process by SIGXFSZ.
 void require_file_size(const std::string& name, std::size_t capacity) {
   rlimit most{};
   if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= capacity) return;
@@ -280,7 +281,7 @@ Segment Segment::open(const std::string& name, bool read_only, std::size_t bytes
     }
     require_private(status, name);
     const auto bytes = static_cast<std::size_t>(status.st_size);
-    // Its creator hasn't given it a size yet, or was killed before it did.
+    // The segment's creator hasn't given it a size yet, or was killed before.
     if (bytes == 0) fail(Errc::not_found, "segment {} is still being made", path);
     if (bytes < bytes_min) {
       fail(Errc::corrupt, "segment {}: expected at least {} bytes, found {}", path, bytes_min,
@@ -372,8 +373,8 @@ void Segment::prefer_this_node() noexcept {
   unsigned node = 0;
   if (getcpu(&core, &node) != 0 || node >= kBits * nodes.size()) return;
   nodes[node / kBits] = std::uint64_t{1} << (node % kBits);
-  // The policy belongs to the file, not to the mapping. The kernel uses one bit fewer than the
-  // given number of bits, hence + 1.
+  // The policy belongs to the file, not to the mapping. The + 1 is there because the kernel uses
+  // one bit fewer than the given number of bits.
   syscall(SYS_mbind, data(), capacity(), MPOL_PREFERRED, nodes.data(), kBits * nodes.size() + 1, 0);
 }
 

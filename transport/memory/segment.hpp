@@ -1,5 +1,5 @@
 #pragma once
-/// Segment: a named piece of shared memory, which is sparse until it is reserved.
+/// Segment: a named piece of shared memory, which has no memory until it is reserved.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,17 +10,19 @@
 
 namespace weft {
 
-/// Owns a mapping. Movable. It doesn't own the name: names outlive processes, and remove() removes
-/// them. The whole capacity is mapped at once and never moves. Memory exists only where reserve()
-/// was called; access to other memory may raise SIGBUS when /dev/shm is full. A mapping of 2 MiB or
-/// more is aligned for huge pages and requests them.
+/// Owns a mapping. Movable. Doesn't own the name: names outlive processes, and remove() removes
+/// them. The complete capacity is mapped at once and never moves. There is memory only where
+/// reserve() was called; access to other parts may raise SIGBUS when /dev/shm is full. A mapping of
+/// 2 MiB or more is aligned for huge pages and requests them.
 class Segment {
  public:
-  /// Creates a segment of mode 0600. Throws io if the name exists (with its owner and age) or can't
-  /// be created, and invalid_argument if the name isn't a single file name or the capacity is 0.
+  /// Creates a segment of mode 0600. Throws io if it can't be created or the name exists (the
+  /// message has its owner and age), and invalid_argument if the name isn't a plain file name or
+  /// the capacity is 0.
   static Segment create(const std::string& name, std::size_t capacity);
-  /// Maps an existing segment. Throws not_found, also if it has no bytes yet. Throws corrupt if it
-  /// isn't a plain file of this user with mode 0600, or has fewer than `bytes_min` bytes.
+  /// Maps an existing segment. Throws not_found if it doesn't exist or has no bytes yet, and
+  /// corrupt if it isn't a plain file of this user with mode 0600, or has fewer than `bytes_min`
+  /// bytes.
   static Segment open(const std::string& name, bool read_only, std::size_t bytes_min);
   /// Makes memory without a name, for chips that are threads of one process.
   static Segment anonymous(std::size_t capacity);
@@ -35,20 +37,20 @@ class Segment {
 
   std::byte* data() const;
   std::size_t capacity() const;
-  const std::string& name() const;  ///< "" if anonymous
+  const std::string& name() const;  ///< "" for an anonymous segment
   bool read_only() const;
-  int descriptor() const;  ///< of the mapped file; the segment closes it
+  int descriptor() const;  ///< descriptor of the mapped file; the segment closes it
 
-  /// Allocates the range [offset, offset + bytes) of the segment; new memory is zero. If it throws
-  /// no_space (with the needed and free bytes of /dev/shm, and how to enlarge it), nothing has
+  /// Allocates the range [offset, offset + bytes) of the segment; new memory is zero. Throws
+  /// no_space with the needed and free bytes of /dev/shm, and how to enlarge it; then nothing has
   /// changed, except that huge pages may have been allocated. Thread-safe. Makes no system call for
   /// a range that this object has reserved before.
   void reserve(std::size_t offset, std::size_t bytes);
-  /// From now on, memory that any process reserves or first touches comes from the NUMA node of the
-  /// calling thread, as long as that node has free memory. If the system refuses, memory comes from
-  /// the node of the thread that first touches it, as without this call.
+  /// Makes memory that any process reserves or first touches from now on come from the NUMA node of
+  /// the calling thread, as long as this node has free memory. If the system refuses, memory comes
+  /// from the node of the thread that first touches it, as without this call.
   void prefer_this_node() noexcept;
-  /// Children that are forked from now on have neither the mapping nor the file, so the memory is
+  /// Hides the mapping and the file from children that are forked from now on. So the memory is
   /// freed when the processes that use it end.
   void hide_from_children();
 

@@ -1,13 +1,14 @@
 #pragma once
-/// Reads and writes fields in shared memory that one process writes while others read them.
+/// SharedField: reads and writes fields in shared memory that one process writes while others read
+/// them.
 
 #include <atomic>
 
 namespace weft {
 
-/// All accesses to shared fields go through these functions. The store is a release: a reader that
-/// sees its value also sees everything stored before. The load is an acquire: no later read returns
-/// data older than the field.
+/// All accesses to shared fields go through these functions. A store is a release: a reader that
+/// sees its value also sees everything that was stored before. A load is an acquire: no later read
+/// returns data older than the loaded value.
 template <typename T>
 void store_field(T& field, T value) {
   std::atomic_ref<T>(field).store(value, std::memory_order_release);

@@ -1,6 +1,6 @@
 #pragma once
-/// Text in shared memory, as an array of atomic words. It may be read while it is written: the
-/// reader then gets a wrong text, but there is no data race.
+/// TextWords: text in shared memory, as an array of atomic words. A reader that reads the text
+/// while it is written gets a wrong text, but there is no data race.
 
 #include <array>
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace weft {
 /// Returns the longest prefix of at most `bytes_max` bytes that doesn't split a UTF-8 character.
 std::string_view cut_text(std::string_view text, std::size_t bytes_max) noexcept;
 
-/// Packs the text into words. It is cut to leave at least one zero byte at the end.
+/// Packs the text into words. Cuts the text so that at least one zero byte remains at the end.
 template <std::size_t N>
 std::array<std::uint64_t, N> pack_text(std::string_view text) noexcept {
   std::array<std::uint64_t, N> words{};

@@ -12,16 +12,16 @@
 namespace weft {
 namespace {
 
-/// The time for which a wait yields if chips share cores. The awaited chips can run meanwhile, and
-/// a sleep and a wake-up cost more than several rounds of yielding.
+/// How long a wait yields if chips share cores. The awaited chips can run meanwhile. A sleep with
+/// its wake-up costs more than several yields.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 
 }  // namespace
 
 std::atomic<bool> heavy_fence_reaches_us{false};
 
-/// ThreadSanitizer doesn't support fences, and GCC warns about that. Here they order only atomics,
-/// in which ThreadSanitizer sees no race even without the fences.
+/// ThreadSanitizer doesn't support fences, and GCC warns about that. These fences order only
+/// atomics, in which ThreadSanitizer sees no race even without them.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wtsan"
