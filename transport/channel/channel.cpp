@@ -31,8 +31,8 @@ std::string label_of(std::string_view job, std::string_view name) {
   return fmt::format("channel '{}' of job {}", name, job);
 }
 
-/// Fills a segment of channel_bytes() bytes. The magic number is written last, and no other process
-/// reads the segment before that.
+/// Fills a segment of channel_bytes() bytes. Writes the magic number last, since other processes
+/// read the segment only after that.
 void write_channel(Segment& segment, const ChannelOptions& options) {
   segment.reserve(0, segment.capacity());
   auto* header = new (segment.data()) ChannelHeader{};
@@ -48,7 +48,7 @@ std::size_t bytes_of(const ChannelOptions& options) {
                        rounded_slot_bytes(options.slot_bytes));
 }
 
-/// Returns a copy of the header, with every size checked against the mapping.
+/// Returns a copy of the header. Checks every size against the mapping.
 ChannelHeader read_header(const Segment& segment) {
   auto& format = *reinterpret_cast<ChannelHeader*>(segment.data());
   const std::uint64_t magic = std::atomic_ref(format.magic).load(std::memory_order_acquire);

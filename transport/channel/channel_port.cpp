@@ -17,15 +17,15 @@
 /// 3. Storing a word's `number` publishes the word's other fields and everything that the sender
 ///    did in the slot before. The store is a release; the load in take() is an acquire.
 /// 4. A word is written again only after its message was taken. The sender of message n owns the
-///    slot that it sends, so at most slot_count - 1 slots are away from it. Therefore it has got
+///    slot that it sends, so at most slot_count - 1 slots are away. Therefore the sender has got
 ///    back n - slot_count of the n - 1 slots that it sent before, and at least as many of its
 ///    messages were taken, in order. These include message n - (slot_count + 1), which was in the
 ///    same word. An end is sent without a slot, so there is one more word than there are slots.
 /// 5. No wake-up is missed. The waiting side stores `asleep` and then loads `number`; the sender
 ///    stores `number` and then loads `asleep`. All of these are seq_cst, so at least one of the two
 ///    sides sees the other's store.
-/// 6. A side that is gone leaves an end in its lane, or its byte of the file unlocked. A side that
-///    finds the other's byte unlocked looks at its lane once more, so it takes all messages that
+/// 6. A side that is gone leaves an end in its lane, or its byte of the file unlocked. If the other
+///    side finds this byte unlocked, it checks the lane once more, so it takes all messages that
 ///    were sent before the death.
 /// 7. A value that the other side may write at any time is loaded only once. The loaded copy is
 ///    checked and used.
@@ -138,8 +138,9 @@ std::optional<ChannelPort::Message> ChannelPort::take() {
   return message;
 }
 
-/// Returns std::nullopt if the reader meets a regular end. For a writer, any end of the reader is a
-/// failure, because the writer needs its slots back.
+/// Handles the end of the other side. Returns std::nullopt if this is the reader and the writer
+/// closed the channel. Otherwise throws: to a writer any end of the reader is a failure, because
+/// the writer needs its slots back.
 std::nullopt_t ChannelPort::end_of_peer() const {
   if (role_ == ChannelRole::writer || peer_end_ == ChannelEnd::abandoned) {
     fail_lost("left without closing the channel");
@@ -191,7 +192,7 @@ void ChannelPort::sleep(std::chrono::nanoseconds at_most) noexcept {
   own_->asleep.store(0, std::memory_order_relaxed);
 }
 
-/// Throws peer_lost if nothing has come, and the process of the other side is gone.
+/// Throws peer_lost if no message has come, and the process of the other side is gone.
 void ChannelPort::check_peer() const {
   if (!arrived() && peer_died() && !arrived()) fail_lost("died");
 }

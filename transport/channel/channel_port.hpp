@@ -17,8 +17,8 @@ namespace weft {
 
 class Channel;
 
-/// Sends slots to the other side and takes slots from it. Whatever the other side writes, take()
-/// never returns a slot that this side already owns, or one that doesn't exist.
+/// Sends slots to the other side and takes slots from it. Even if the other side writes wrong
+/// values, take() never returns a slot that this side owns already or that doesn't exist.
 class ChannelPort {
  public:
   struct Message {
@@ -26,7 +26,7 @@ class ChannelPort {
     std::uint64_t bytes = 0;
   };
 
-  /// Becomes the side `role` of the channel. Throws invalid_argument if another port is or was this
+  /// Becomes side `role` of the channel. Throws invalid_argument if another port is or was this
   /// side.
   ChannelPort(Channel& channel, ChannelRole role, WaitPolicy policy, const JobMemory* job);
   ~ChannelPort();
@@ -40,16 +40,16 @@ class ChannelPort {
   /// Announces that this side sends no more messages. Wait-free.
   void close() noexcept;
   bool closed() const { return closed_; }
-  /// Returns the next slot from the other side, which this side then owns. Returns nothing if there
-  /// is none yet, or if none follows. Wait-free. Throws corrupt for an invalid message, and
-  /// peer_lost if the other side was destroyed without closing.
+  /// Returns the next slot from the other side, which this side then owns. Returns nothing if no
+  /// slot has come yet, or no more will come. Wait-free. Throws corrupt for an invalid message, and
+  /// peer_lost if the other side was destroyed without close().
   std::optional<Message> take();
-  /// Waits as await() does, for at most so long; 0: only looks whether the other side is gone.
-  /// Returns whether take() would find a message.
+  /// Waits as await() does, but at most for `at_most`; with 0, only checks whether the other side
+  /// is gone. Returns whether take() would find a message.
   bool await_for(std::chrono::nanoseconds at_most);
-  /// Waits according to the policy until take() would find a message. Throws peer_lost if the
-  /// process of the other side is gone or the job was aborted. Throws timeout with both sides, the
-  /// frame and the time waited; await() may then be called again.
+  /// Waits as the policy says until take() would find a message. Throws peer_lost if the process of
+  /// the other side is gone or the job was aborted. Throws timeout with both sides, the frame and
+  /// the time waited; await() may then be called again.
   void await();
 
   /// Returns how the other side ended; std::nullopt while it may still send.
@@ -67,11 +67,12 @@ class ChannelPort {
     ChannelWord* words = nullptr;
     std::uint32_t word_count = 0;
     std::uint32_t index = 0;
-    std::uint64_t number = 1;  ///< number of the next message, which is at `index`
+    std::uint64_t number = 1;  ///< number of the next message, whose word is at `index`
 
     ChannelWord& word() const { return words[index]; }
     std::uint32_t awaited() const { return static_cast<std::uint32_t>(number); }
-    /// Returns the number that the word at `index` has until message `number` is stored there.
+    /// Returns the number that the word at `index` must have before message `number` is stored
+    /// there.
     std::uint32_t previous() const {
       return number > word_count ? static_cast<std::uint32_t>(number - word_count) : 0;
     }
@@ -97,7 +98,7 @@ class ChannelPort {
   ChannelSide* peer_;
   Cursor out_;
   Cursor in_;
-  std::vector<bool> owned_;  ///< by slot: whether this side owns it
+  std::vector<bool> owned_;  ///< whether this side owns a slot, by the slot's number
   bool closed_ = false;
   std::optional<ChannelEnd> peer_end_;
 };
