@@ -41,7 +41,7 @@ void Commits::commit(std::uint64_t step) {
   wake_all(line.woken);
 }
 
-/// Returns whether a chip has committed `step`, and knows that its twins have.
+/// Returns whether a chip has committed `step`, and knows that its twins have committed it.
 bool Commits::has_reached(int chip, std::uint64_t step) const {
   const CommitLine& line = memory_->commit_line(chip);
   return line.step.load(std::memory_order_acquire) >= step &&
@@ -59,7 +59,8 @@ bool Commits::all_reached(std::uint64_t step) {
   return reached_ == peers_.size();
 }
 
-/// Returns a text such as "chip 1, or for the chips with its number on other hosts,".
+/// Returns a text for error messages, such as "chip 1, or for the chips with its number on other
+/// hosts,".
 std::string Commits::awaited_text() const {
   const std::string chip = fmt::format("chip {}", peers_[reached_].device);
   return crosses_hosts_ ? chip + ", or for the chips with its number on other hosts," : chip;

@@ -13,8 +13,8 @@
 /// 4. A chip's twins are the chips with the same chip_on_host() on other hosts. Each message of
 ///    NetworkTier carries the sender's commit, and `far` is the least commit that the twins of a
 ///    chip have sent to it. A chip also waits for the `far` of all chips of its host, so 2 holds
-///    over all hosts. Only collectives carry commits: a run that waits for commits must first meet
-///    the twins in one (Executor adds a barrier if the plan has none).
+///    over all hosts. Only collectives carry commits, so a run that waits for commits must first
+///    meet the twins in a collective (Executor adds a barrier if the plan has none).
 
 #include <chrono>
 #include <cstdint>
@@ -29,8 +29,8 @@
 
 namespace weft {
 
-/// The commits as one chip sees them. Only one thread may use it at a time. `memory` has the
-/// commits of the chips of its host, and the `far` of each.
+/// The commits as one chip sees them. Only one thread may use it at a time. `memory` has the commit
+/// and the `far` of each chip of the host.
 class Commits {
  public:
   /// `memory` must outlive the object.
@@ -42,7 +42,7 @@ class Commits {
   /// Returns whether every chip has committed `step`. Throws peer_lost, with the reason of the
   /// abort, if the job was aborted and some chip hasn't committed `step`.
   bool reached(std::uint64_t step);
-  /// Waits according to the policy until every chip has committed `step`. Throws the errors of
+  /// Waits as the policy says until every chip has committed `step`. Throws the errors of
   /// reached(), and timeout; the message names the missing chip.
   void wait(std::uint64_t step);
 
@@ -65,18 +65,18 @@ class Commits {
   Recorder recorder_;
   WaitPolicy policy_;
   bool crosses_hosts_;
-  /// The other chips, in the order in which they are checked. If the mesh crosses hosts, the chip
-  /// itself is the last one.
+  /// The chips to wait for, in the order in which they are checked: all other chips of the host
+  /// and, if the mesh crosses hosts, the chip itself as the last one.
   std::vector<AwaitedChip> peers_;
-  std::size_t reached_ = 0;  ///< number of peers that have reached `target_`
+  std::size_t reached_ = 0;  ///< how many of peers_ have reached `target_`
   std::uint64_t target_ = 0;
 };
 
-/// Returns the version that every chip of the job still has, whether or not the chips' processes
-/// live.
+/// Returns the newest version that every chip of the job still has, even if processes of the chips
+/// are dead.
 std::uint64_t common_step(const JobMemory& memory);
-/// Returns the last step of which every chip of this host knows that its twins have committed it
-/// too. The chips of this host still have all versions from it to common_step().
+/// Returns the last step of which every chip of this host knows that its twins have committed it.
+/// The chips of this host still have all versions from this step to common_step().
 std::uint64_t far_step(const JobMemory& memory);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
-/// KeptState: finds the state of a job after some step in the memory of a host, by the
-/// directories of its workers.
+/// KeptState: the state of a job after some step, as the directories of a host's workers show it in
+/// the host's memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace weft {
 
-/// The source of the state from which a worker's loop continues.
+/// Where a worker's loop that continues finds its state.
 enum class StateSource : std::uint8_t {
   checkpoint,  ///< in a checkpoint, or nowhere
-  host,        ///< in the memory of the host, whose directories say where
+  host,        ///< in the host's memory, where the workers' directories say
   worker,      ///< all shards of the worker's chips are in their own memory
 };
 
-/// Returns the position of the keeper: among the chips that hold the same shard as the chip at
-/// `position`, the one that doesn't overwrite the previous version. Keepers are chosen by the name
-/// of the tensor, so that no chip is the keeper of all tensors.
+/// Returns the position of the shard's keeper. The keeper is the one chip that doesn't overwrite
+/// the previous version, among the chips that hold the same shard as the chip at `position`.
+/// Keepers are chosen by the name of the tensor, so that no chip is the keeper of all tensors.
 int keeper_of(const std::string& name, const Sharding& sharding, const Mesh& mesh, int position);
 
 struct KeptTensor {
   std::string name{};
-  TensorType type{};  ///< of the global tensor
+  TensorType type{};  ///< type of the global tensor
   Sharding sharding{};
   StateKind kind = StateKind::param;
-  std::vector<std::uint64_t> offsets{};  ///< by worker of the host: place of the shard
+  std::vector<std::uint64_t> offsets{};  ///< place of the shard, by worker of the host
 };
 
-/// The chip that has a shard, by its position in the mesh, and the place in its arena.
+/// The chip that has a shard, by its position in the mesh, and the shard's place in its arena.
 struct KeptShard {
   int position = 0;
   std::uint64_t offset = 0;
@@ -40,16 +40,16 @@ struct KeptShard {
 
 class KeptState {
  public:
-  /// Reads the state of `step`, a step that every chip still has (common_step()). Each worker
+  /// Reads the state of `step`, which every chip must still have (common_step()). Each worker
   /// drives `chips_per_worker` chips, in order of their ids. Throws corrupt or version if a
-  /// directory isn't valid, doesn't have that step, or contradicts another one. `memory` must
+  /// directory isn't valid, doesn't have this step, or contradicts another directory. `memory` must
   /// outlive this object.
   KeptState(JobMemory& memory, const Mesh& mesh, int chips_per_worker, std::uint64_t step);
 
-  /// Returns the tensors that all workers have. A tensor that one loop has dropped can't be used by
-  /// any later program, because all workers run the same programs.
+  /// Returns the tensors that all workers have. Other tensors aren't needed: if one loop has
+  /// dropped a tensor, no later program can use it, because all workers run the same programs.
   const std::vector<KeptTensor>& tensors() const { return tensors_; }
-  /// Returns the loaders of the loop of a worker, which is counted on its host.
+  /// Returns the loaders of a worker's loop. `worker` counts the workers of the host.
   const std::vector<StoredLoader>& loaders(std::size_t worker) const { return loaders_[worker]; }
   /// Returns the last commands that a worker's loop had read.
   const std::vector<CommandMark>& commands(std::size_t worker) const { return commands_[worker]; }

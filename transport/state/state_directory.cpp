@@ -18,10 +18,10 @@ constexpr std::uint64_t kNoStep = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-/// The header of a slot. The slot is for the versions `first` to `last`, which have the same
+/// The header of a slot. The slot serves the versions `first` to `last`, all of which have the same
 /// places.
 struct alignas(64) StateDirectory::DirectorySlot {
-  std::atomic<std::uint64_t> first;  ///< publishes the table and `last`
+  std::atomic<std::uint64_t> first;  ///< storing it publishes the table and `last`
   std::atomic<std::uint64_t> last;
   std::atomic<std::uint64_t> bytes;  ///< size of the table
 };
@@ -62,7 +62,8 @@ bool StateDirectory::write(std::uint64_t step, std::span<const StateEntry> state
   // The process may be killed between any two stores, so later stores must not move before this
   // one.
   next.first.exchange(kNoStep, std::memory_order_acq_rel);
-  // Usually versions alternate between the same places, so the table is already there.
+  // Versions usually alternate between the same places, so the slot usually has the right table
+  // already.
   if (!holds(last_, state, revision)) store(last_, state, loaders, commands, revision);
   next.last.store(step, std::memory_order_relaxed);
   next.first.store(step, std::memory_order_release);
@@ -93,7 +94,7 @@ void StateDirectory::store(int index, std::span<const StateEntry> state,
 std::optional<int> StateDirectory::find(std::uint64_t step) const {
   for (int i = 0; i < kDirectorySlotCount; ++i) {
     const std::uint64_t first = slot(i).first.load(std::memory_order_acquire);
-    // In a slot that was never written, `first` and `last` are 0, as if it had version 0. But its
+    // A slot that was never written has 0 in `first` and `last`, as if it had version 0. But its
     // table has no bytes.
     const bool has_table = slot(i).bytes.load(std::memory_order_relaxed) != 0;
     if (has_table && first <= step && step <= slot(i).last.load(std::memory_order_relaxed)) {

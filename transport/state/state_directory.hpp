@@ -1,6 +1,6 @@
 #pragma once
-/// StateDirectory: says where a worker's chips have the last versions of the job's state. It is in
-/// memory that outlives the worker's process.
+/// StateDirectory: says where a worker's chips have the last versions of the job's state. The
+/// directory is in memory that outlives the worker's process.
 ///
 /// The directory is behind the arena of the worker's first chip:
 ///
@@ -32,20 +32,19 @@ class StateDirectory {
   StateDirectory(JobMemory& memory, const Mesh& mesh, int chip);
 
   /// Records the places of version `step`. Steps must not decrease. Returns true if the version got
-  /// a new slot, and false if its places are those of the previous version, whose slot it shares.
-  /// States with the same `revision` must differ only in offsets. `commands` are the last ones that
-  /// the loop has read. Throws
-  /// no_space if a slot or the memory can't hold so many tensors.
+  /// a new slot, and false if it has the same places as the previous version, and shares its slot.
+  /// States with the same `revision` must differ only in offsets. `commands` are the last commands
+  /// that the loop has read. Throws no_space if a slot or the memory can't hold so many tensors.
   bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision,
              const std::vector<StoredLoader>& loaders = {},
              std::span<const CommandMark> commands = {});
-  /// Returns the table of version `step`; std::nullopt if the directory doesn't have it. Throws
-  /// corrupt or version if the table isn't valid or a shard isn't among the arena's buffers.
+  /// Returns the table of version `step`; std::nullopt if the directory doesn't have the version.
+  /// Throws corrupt or version if the table isn't valid or a shard isn't among the arena's buffers.
   std::optional<StateTable> read(std::uint64_t step) const;
   /// Removes all versions.
   void clear();
-  /// Removes all versions except that of `step`, from which the job continues. The job then runs
-  /// the later steps again.
+  /// Removes all versions except version `step`, from which the job continues and runs the later
+  /// steps again.
   void keep_only(std::uint64_t step);
 
  private:
@@ -66,7 +65,7 @@ class StateDirectory {
   const Mesh& mesh_;
   const int chip_;
   int last_ = kDirectorySlotCount - 1;  ///< the slot that was written last
-  /// By slot: what this object has written there; std::nullopt if it hasn't written to the slot.
+  /// What this object has written to each slot; std::nullopt for slots to which it hasn't written.
   std::array<std::optional<Written>, kDirectorySlotCount> written_;
 };
 
