@@ -1,5 +1,5 @@
 #pragma once
-/// has_f16c(): says whether the processor can convert half floats (F16C).
+/// has_f16c(): returns whether the processor can convert half floats (F16C).
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Returns whether the processor has F16C and the system saves the registers that it uses.
+/// Returns whether the processor has F16C, and the system saves the registers that F16C uses.
 inline bool has_f16c() noexcept {
 #if defined(__x86_64__)
-  // __builtin_cpu_supports() isn't used, because some versions of clang don't know F16C.
+  // This doesn't use __builtin_cpu_supports(), because some versions of clang don't know F16C.
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;

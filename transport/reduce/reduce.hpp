@@ -21,7 +21,7 @@ std::string_view to_string(InstructionSet set) noexcept;
 /// fastest.
 std::vector<InstructionSet> instruction_sets();
 
-/// One byte offset in each of several arenas.
+/// One range in each of several arenas, which begins at the same byte offset everywhere.
 struct Operands {
   std::span<std::byte* const> bases;
   std::size_t offset = 0;
@@ -30,14 +30,14 @@ struct Operands {
 /// Combines the sources element by element, in their order, and writes the result to every
 /// destination. Uses the fastest instruction set. Integers wrap around. bf16 and f16 are summed in
 /// f32 and rounded once, to nearest even. The max or min of a NaN and any number is NaN. A
-/// destination may be one of the sources; otherwise they must not overlap. The kind must suit the
-/// dtype, and there must be at least one source.
+/// destination may be one of the sources; otherwise destinations and sources must not overlap. The
+/// kind must suit the dtype, and there must be at least one source.
 void reduce(ReduceKind kind, DType dtype, Operands sources, Operands destinations,
             std::int64_t count);
-/// Combines like the reduce() above, with a given instruction set.
+/// Does the same as the reduce() above, with instruction set `set`.
 void reduce(InstructionSet set, ReduceKind kind, DType dtype, Operands sources,
             Operands destinations, std::int64_t count);
-/// Returns a function that gives the same results as reduce() for 16 bytes of each source.
+/// Returns a function that computes the same as reduce(), for 16 bytes of each source.
 ReduceLoop16 reduce_loop_16(ReduceKind kind, DType dtype);
 
 }  // namespace weft

@@ -26,7 +26,7 @@ struct VectorOf {
 template <typename T, std::size_t lanes>
 using Vector = typename VectorOf<T, lanes>::Type;
 
-/// An element type that is stored in the type in which it is combined.
+/// An element type that is combined in the type in which it is stored.
 template <typename T>
 struct Plain {
   using Stored = T;
@@ -46,8 +46,8 @@ struct Bf16 {
   static Vector<float, kLanes> widen(Vector<std::uint16_t, kLanes> values) {
     return reinterpret_cast<Vector<float, kLanes>>(__builtin_convertvector(values, Bits) << 16);
   }
-  /// Rounds to nearest even. A NaN is made quiet instead of being rounded, because the carry of
-  /// rounding could turn it into an infinity.
+  /// Rounds to nearest even. Makes a NaN quiet instead of rounding it, because the carry of
+  /// rounding could turn the NaN into an infinity.
   static Vector<std::uint16_t, kLanes> narrow(Vector<float, kLanes> values) {
     const Bits bits = reinterpret_cast<Bits>(values);
     const Bits rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16;
@@ -57,7 +57,7 @@ struct Bf16 {
   }
 };
 
-/// F16 as in <weft/tensor.hpp>. With AVX, instructions do the same conversions.
+/// The same conversions as those of F16 in <weft/tensor.hpp>. With AVX, instructions do them.
 struct F16 {
   using Stored = std::uint16_t;
   using Combined = float;
@@ -66,7 +66,7 @@ struct F16 {
   using Floats = Vector<float, kLanes>;
 
 #if defined(__AVX512F__)
-  // The masked instruction is used, because g++ 12 warns about its own header for the other one.
+  // The masked instruction is used because g++ 12 warns about its own header for the unmasked one.
   static constexpr __mmask16 kAll = 0xffff;
   static Floats widen(Halves values) {
     return reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(kAll, reinterpret_cast<__m256i>(values)));
@@ -134,7 +134,7 @@ struct Add {
     return reinterpret_cast<Values>(reinterpret_cast<Sums>(a) + reinterpret_cast<Sums>(b));
   }
 };
-/// Returns NaN if a or b is NaN: comparisons with a NaN are false, and a NaN differs from itself.
+/// Returns NaN if a or b is NaN. (Comparisons with a NaN are false; a NaN differs from itself.)
 template <typename Element>
 struct Max {
   using Values = Vector<typename Element::Combined, Element::kLanes>;

@@ -1,5 +1,5 @@
-/// The loops of reduce() for one instruction set. Each source file that compiles them for a set
-/// includes this once. See reduce_loops.hpp.
+/// The loops of reduce() for one instruction set. Each source file that compiles the loops for a
+/// set includes this file once. See reduce_loops.hpp.
 
 #include "transport/reduce/reduce_elements.hpp"
 #include "transport/reduce/reduce_loops.hpp"
@@ -12,9 +12,9 @@ struct Loop {
   using Stored = Vector<typename Element::Stored, Element::kLanes>;
   using Combined = Vector<typename Element::Combined, Element::kLanes>;
   static constexpr std::size_t kBytes = sizeof(Stored);
-  /// The number of sources up to which they are read in short blocks. All arenas begin on a page,
-  /// so all operands of an element are in one set of the first-level cache. More operands don't fit
-  /// in that set, so each of them is read in longer runs.
+  /// Up to this many sources are read in short blocks. All arenas begin on a page, so all operands
+  /// of an element share one set of the first-level cache. More operands don't fit in this set, so
+  /// each of them is read in longer runs.
   static constexpr std::size_t kFewSources = 4;
 
   template <std::size_t bytes = kBytes>
@@ -31,8 +31,8 @@ struct Loop {
   }
 
   /// Combines `vectors` vectors of `bytes` bytes each, at offset `at`. Until all sources are read,
-  /// the results are in registers, or in the first-level cache if there are too many. `bytes` is a
-  /// compile-time constant, because copies of other sizes would be function calls.
+  /// the results stay in registers, or in the first-level cache if there are too many results.
+  /// `bytes` is a compile-time constant, because copies of other sizes would be function calls.
   template <int vectors, std::size_t bytes = kBytes>
   [[gnu::always_inline]] static inline void block(const ReduceArgs& args, std::size_t at) {
     Combined results[vectors];
@@ -53,7 +53,7 @@ struct Loop {
     }
   }
 
-  /// Combines the last `bytes` bytes, which are fewer than 2 * part_bytes.
+  /// Combines the last `bytes` bytes. There are fewer than 2 * part_bytes of them.
   template <std::size_t part_bytes>
   [[gnu::always_inline]] static inline void rest(const ReduceArgs& args, std::size_t at,
                                                  std::size_t bytes) {
@@ -76,8 +76,9 @@ struct Loop {
     if (at != bytes) rest<kBytes / 2>(args, at, bytes - at);
   }
 
-  /// The loop for two chips, which is the most frequent case. The addresses are in local variables,
-  /// because the compiler would load them again after each store, which may alias anything.
+  /// The loop for two chips, the most frequent case. Copies the addresses to local variables,
+  /// because otherwise the compiler would load them again after each store, which might have
+  /// changed them.
   template <std::size_t num_destinations>
   static void run_pair(const ReduceArgs& args) {
     std::byte* const sources[] = {args.sources[0] + args.source_offset,
