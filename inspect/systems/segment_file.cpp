@@ -13,7 +13,7 @@ namespace weft {
 
 std::optional<SegmentFile> SegmentFile::open(const std::string& name) {
   const std::string path = "/dev/shm/" + name;
-  // O_NONBLOCK, because the open of a FIFO would wait.
+  // O_NONBLOCK: without it, open() would wait if the file is a FIFO.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) {
     if (errno == ENOENT) return {};

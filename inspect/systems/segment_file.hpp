@@ -9,13 +9,13 @@
 
 namespace weft {
 
-/// Copies bytes out of a segment with read calls. So unlike through a mapping, no memory is
-/// allocated where the segment has holes, and a segment that gets shorter raises no signal. Each
-/// copy may be used after it was checked, because no other process changes it.
+/// Copies bytes out of a segment by read calls instead of a mapping. So no memory is allocated
+/// where the segment has holes, and a segment that becomes shorter raises no signal. A copy can be
+/// checked and then used, because no other process changes the copy.
 class SegmentFile {
  public:
-  /// Returns nothing if there is no such segment. Throws corrupt unless it is a plain file that
-  /// belongs to this user alone, or io.
+  /// Opens a segment. Returns nothing if it doesn't exist. Throws corrupt unless it is a plain file
+  /// that belongs to this user alone, or io.
   static std::optional<SegmentFile> open(const std::string& name);
   SegmentFile(SegmentFile&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)), name_(std::move(other.name_)) {}
@@ -23,7 +23,7 @@ class SegmentFile {
   ~SegmentFile();
 
   const std::string& name() const { return name_; }
-  /// Reads `bytes` at `offset`. Returns false if the segment ends before.
+  /// Reads `bytes` bytes at `offset`. Returns false if the segment ends before them.
   bool read(std::uint64_t offset, void* to, std::size_t bytes) const;
 
  private:

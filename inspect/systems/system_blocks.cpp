@@ -40,9 +40,11 @@ std::string size_text(std::uint64_t bytes) { return bytes_text(static_cast<std::
 
 SystemBlocks read_system_blocks(const SystemSnapshot& system) {
   SystemBlocks result;
-  using Key = std::pair<std::vector<std::uint32_t>, std::uint64_t>;       // holders, bytes
-  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> held;  // by slot
-  std::map<std::uint32_t, std::uint64_t> foreign;                         // by slot
+  // Holders, and bytes of a block.
+  using Key = std::pair<std::vector<std::uint32_t>, std::uint64_t>;
+  // Number and bytes of held blocks, by slot.
+  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> held;
+  std::map<std::uint32_t, std::uint64_t> foreign;  // bytes of held blocks of other heaps, by slot
   for (const SystemProcess& process : system.processes) {
     const std::uint32_t owner = process.peer.slot;
     ProcessBlocks own{.slot = owner};
@@ -52,7 +54,7 @@ SystemBlocks read_system_blocks(const SystemSnapshot& system) {
       if (!mail) continue;
       own.heap_bytes = mail->heap_bytes();
       mail->for_each_block([&](std::uint32_t index, const LedgerRow& row) {
-        // No block is longer than its heap, whatever its row says.
+        // The row may be wrong, but no block is longer than its heap.
         const std::uint64_t bytes =
             std::min(row.bytes.load(std::memory_order_relaxed), own.heap_bytes);
         ++own.made_blocks;

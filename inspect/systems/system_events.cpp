@@ -33,7 +33,7 @@ bool is_known(const CallEvent& event) {
   return false;
 }
 
-/// The events of one ring with the ticks at which they were written.
+/// The events of one ring, with the ticks at which they were written.
 struct RingEvents {
   std::uint32_t slot = 0;
   std::vector<std::pair<std::uint64_t, CallEvent>> events{};
@@ -45,8 +45,8 @@ class EventsReader {
 
   SystemEvents read() {
     read_rings();
-    // A function that hasn't ended has no event. The snapshot is read after the rings, so that it
-    // shows this function.
+    // A function that hasn't ended has no event. The snapshot shows this function, because it is
+    // read after the rings.
     found_.system = read_actor_system(id_);
     convert();
     read_mail();
@@ -58,7 +58,7 @@ class EventsReader {
     const std::optional<SegmentFile> file = SegmentFile::open(actor_table_name(id_));
     if (!file || !file->read(0, &head_, sizeof head_) || head_.magic != kActorTableMagic ||
         head_.version != kActorTableVersion) {
-      return;  // read_actor_system() says why
+      return;  // read_actor_system() then throws the reason
     }
     std::vector<std::uint64_t> ports(kPeerCountMax);
     if (!file->read(ring_ports_offset(0), ports.data(), ports.size() * sizeof(std::uint64_t))) {
@@ -77,7 +77,7 @@ class EventsReader {
     found_.unix_minus_monotonic_ns = now.realtime_ns - now.monotonic_ns;
   }
 
-  /// Copies the ring twice. Only records that are equal in both copies were copied whole.
+  /// Copies the ring twice. A record that is equal in both copies is complete.
   void read_ring(const SegmentFile& file, std::uint32_t slot, std::uint32_t port) {
     const std::uint64_t offset = call_ring_offset(slot, port);
     const auto first = std::make_unique<CallRing>();
@@ -132,7 +132,7 @@ class EventsReader {
           mails.emplace(process.peer.slot, std::move(*mail));
           incarnations[process.peer.slot] = process.peer.incarnation & 0xffffU;
         }
-      } catch (const Error&) {  // the snapshot has the reason
+      } catch (const Error&) {  // the snapshot's remarks have the reason
       }
     }
     for (const auto& [slot, mail] : mails) {

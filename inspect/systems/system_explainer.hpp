@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// Call explain() once.
+/// Explains one system. Call explain() only once.
 class SystemExplainer {
  public:
   SystemExplainer(const SystemSnapshot& before, const SystemSnapshot& now,
@@ -33,15 +33,16 @@ class SystemExplainer {
   const std::string& name(int node) const { return why_.names[static_cast<std::size_t>(node)]; }
   const std::string& mesh_of(int node) const { return now_.meshes[actor(node).mesh].name; }
 
-  /// Returns whether the actor runs the function that it ran at the look before.
+  /// Returns whether the actor runs the same function as in the snapshot `before_`.
   bool lasts(int node) const;
   /// Returns names such as "rollouts[0-5], the program".
   std::string names_text(const std::set<int>& nodes) const;
-  /// Adds notes: for each endpoint, the actors that wait in it for one of these actors; for pipes,
-  /// who waits for room or a value; and the actors that need the thread of one of these.
+  /// Adds notes that say which actors wait for those in `awaited`: for each endpoint, the actors
+  /// that wait for its answer; for pipes, the actors that wait for room or a value; and the actors
+  /// that need the thread of one of those in `awaited`.
   void add_waiters(Root& root, const std::set<int>& awaited) const;
   void explain_dead();
-  /// Adds the meshes that have failed. Those that ended with the same cause share a root.
+  /// Adds the meshes that have failed. Meshes that ended with the same cause share a root.
   void explain_failed();
   std::optional<Cause> cause_of(const SystemProcess& process) const;
   static std::string fix_of(const Root& root);
@@ -59,9 +60,9 @@ class SystemExplainer {
   const SystemSnapshot& now_;
   SystemWhyOptions options_;
   WaitGraph graph_;
-  std::map<int, int> next_;  ///< by actor: what it waits for, which is one actor or process
+  std::map<int, int> next_;  ///< by actor: the one actor or process that it waits for
   Why why_;
-  /// By mesh and function: the awaited actors that run it.
+  /// The awaited actors that run a function, by their mesh and the function.
   std::map<std::pair<std::uint32_t, std::string>, std::set<int>> busy_;
   std::set<int> made_again_;                 ///< awaited actors that don't exist at the moment
   std::pair<double, int> waits_for_{0, -1};  ///< seconds and node of the longest wait

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// The rows of a ledger that are read at once.
+/// How many rows of a ledger are read at once.
 constexpr std::uint32_t kRowsAtOnce = 1024;
 
 }  // namespace
@@ -24,7 +24,7 @@ std::optional<SystemMail> SystemMail::open(std::string_view system, PeerId peer)
   if (!file->read(0, &header, sizeof header)) {
     fail(Errc::corrupt, "segment {} has no header", file->name());
   }
-  if (header.magic == 0) return {};  // it is still being made
+  if (header.magic == 0) return {};  // the memory is still being made
   if (header.magic != kMailMagic) {
     fail(Errc::corrupt, "segment {} isn't the mail of a process: its first word is {:#x}",
          file->name(), header.magic);

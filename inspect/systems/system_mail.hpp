@@ -14,13 +14,13 @@ namespace weft {
 
 class SystemMail {
  public:
-  /// Returns nothing if the process hasn't made its memory, or it is removed. Throws version or
-  /// corrupt.
+  /// Opens the memory of a process. Returns nothing if the process hasn't made its memory, or the
+  /// memory was removed. Throws version or corrupt.
   static std::optional<SystemMail> open(std::string_view system, PeerId peer);
 
   std::uint32_t port_count() const { return port_count_; }
   std::uint64_t heap_bytes() const { return heap_bytes_; }
-  /// Returns whether the process waits for the answer to its call of this number.
+  /// Returns whether the process still waits for the answer to its call with the number `call`.
   bool awaits(std::uint64_t call) const;
 
   struct Waiting {
@@ -28,8 +28,8 @@ class SystemMail {
     std::uint32_t target = 0;
     std::uint32_t kind = 0;
   };
-  /// Returns the messages that slot `sender` has sent to a port and that nobody has taken, in their
-  /// order, and no more than kLaneEntryCount.
+  /// Returns the messages from slot `sender` to a port that nobody has taken, in order; at most
+  /// kLaneEntryCount.
   std::vector<Waiting> waiting(std::uint32_t port, std::uint32_t sender) const;
   /// Returns the slots that have sent to a port.
   std::vector<std::uint32_t> senders(std::uint32_t port) const;

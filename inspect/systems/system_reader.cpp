@@ -51,7 +51,7 @@ SegmentFile open_table(const std::string& id, ActorTableHead& head) {
   return std::move(*file);
 }
 
-/// Reads the names, each of which ends in a null character. Returns at most `count` of them.
+/// Returns the names of the endpoints, at most `count`. Each name ends in a null character.
 std::vector<std::string> endpoints_of(const MeshTableRow& row) {
   std::vector<std::string> names;
   std::string_view rest(row.endpoints, sizeof row.endpoints);
@@ -106,7 +106,7 @@ SystemActor actor_of(const ActorTableRow& row, std::uint32_t mesh, std::uint32_t
   return actor;
 }
 
-/// Reads meshes and actors. The rows of a mesh follow those of the mesh before it.
+/// Reads meshes and actors. The rows of a mesh's actors follow those of the previous mesh.
 void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTableHead& head) {
   const std::uint32_t meshes =
       std::min(head.mesh_count.load(std::memory_order_relaxed), kMeshCountMax);
@@ -133,8 +133,9 @@ void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTable
   }
 }
 
-/// Clears the function of an actor whose process is gone and has no slot any more: its row shows
-/// what it did when it was killed. Clears waits for actors that don't exist.
+/// Clears what can't be true. The row of an actor whose process is gone and has no slot any more
+/// shows what it did when it was killed, so its function and waits are cleared. So are waits for
+/// actors that don't exist.
 void forget_what_cant_be(SystemSnapshot& system) {
   const auto check_user = [&](std::optional<AwaitedPipe>& pipe) {
     if (!pipe || !pipe->other.is_known || pipe->other.row == PipeUser::kNoActor) return;
@@ -164,8 +165,8 @@ void add_pipes(SystemSnapshot& system, const SegmentFile& file) {
   }
 }
 
-/// Returns whether the process has mapped memory of the system. If not, another process has got the
-/// id of one that is gone.
+/// Returns whether the process has mapped memory of the system. If it hasn't, the system's process
+/// is gone and another process has got its id.
 bool has_mapped(int pid, const std::string& id) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
   const std::string part = fmt::format("/dev/shm/weft-{}-", id);
@@ -207,7 +208,8 @@ void add_peers(SystemSnapshot& system) {
   }
 }
 
-/// Adds what the processes' memory says about calls and about messages that nobody has begun.
+/// Adds to the snapshot what the processes' memory says about calls, and about messages that nobody
+/// has begun.
 class MailReader {
  public:
   explicit MailReader(SystemSnapshot& system) : system_(system) {}

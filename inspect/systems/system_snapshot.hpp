@@ -12,43 +12,44 @@
 
 namespace weft {
 
-/// A process of the system that has a slot of the table of peers.
+/// A process that has a slot in the system's table of peers.
 struct SystemProcess {
   PeerId peer{};
-  PeerState state = PeerState::free;  ///< as the keeper has marked it
-  ProcessState process{};             ///< as /proc shows it
-  /// The pipe at which a thread that runs no actor waits. Several may wait; one is shown.
+  PeerState state = PeerState::free;  ///< the state that the keeper has marked
+  ProcessState process{};             ///< the state that /proc shows
+  /// The pipe at which a thread that runs no actor waits. If several threads wait, this is one of
+  /// the pipes.
   std::optional<AwaitedPipe> pipe{};
 };
 
-/// Messages that nobody has begun: those of one process to one endpoint of an actor.
+/// The messages from one process to one endpoint of an actor that nobody has begun.
 struct OpenMessages {
   std::uint32_t from = 0;  ///< slot of the process
   std::uint32_t row = 0;
   std::uint32_t endpoint = 0;
   std::uint32_t count = 0;
-  std::uint32_t awaited = 0;  ///< calls among them for whose answers the process waits
+  std::uint32_t awaited = 0;  ///< how many are calls for whose answers the process waits
 };
 
 struct SystemActor {
   std::uint32_t mesh = 0;
   std::uint32_t index = 0;
   ActorPosition position{};
-  std::int64_t since_ns = 0;            ///< CLOCK_MONOTONIC: when the function began; 0: none runs
-  ActorFunction function{};             ///< the function that runs, or ran last
-  std::uint64_t call = 0;               ///< the number of the function's message; 0: none
-  bool is_awaited = false;              ///< a call runs, for whose answer its caller waits
+  std::int64_t since_ns = 0;  ///< CLOCK_MONOTONIC when the function began; 0: no function runs
+  ActorFunction function{};   ///< the function that runs, or ran last
+  std::uint64_t call = 0;     ///< the number of the function's message; 0: no message
+  bool is_awaited = false;    ///< whether a call runs whose caller waits for the answer
   std::optional<AwaitedCall> awaits{};  ///< a call whose answer the actor waits for
   std::optional<AwaitedPipe> pipe{};    ///< a pipe at which the actor waits
-  std::uint64_t begun = 0;              ///< functions that the actor has begun
-  int tid = 0;                          ///< 0: unknown
+  std::uint64_t begun = 0;              ///< how many functions the actor has begun
+  int tid = 0;                          ///< thread that runs the actor; 0: unknown
   std::uint32_t unread = 0;             ///< messages for this actor that nobody has begun
-  /// Messages of the process that has most of them waiting at the actor's thread, at most
-  /// kLaneEntryCount.
+  /// How many messages of one process wait at the actor's thread: of the process with most
+  /// messages. At most kLaneEntryCount.
   std::uint32_t box = 0;
 
   bool runs() const { return since_ns != 0; }
-  /// Returns false for a row without an actor: a smaller mesh has the place of a larger one.
+  /// Returns whether the row has an actor. It has none if a smaller mesh has replaced a larger one.
   bool exists() const { return position.phase != ActorPhase::none; }
 };
 
@@ -57,14 +58,14 @@ struct SystemMesh {
   std::string type{};
   std::uint32_t first_row = 0;
   std::uint32_t count = 0;
-  std::vector<std::string> endpoints{};  ///< names of the first ones; the rest isn't known
+  std::vector<std::string> endpoints{};  ///< names of the first endpoints; the others are unknown
   bool own_thread = false;
   std::string restart{};  ///< "actor", "mesh", "process" or "none"
   int max_restarts = 0;   ///< -1: no limit
   std::uint32_t restarts = 0;
-  bool escalates = false;  ///< the system fails with this mesh
+  bool escalates = false;  ///< whether the system fails when this mesh fails
   bool has_ended = false;
-  std::string cause{};  ///< the failure that ended it; "": none
+  std::string cause{};  ///< the failure that ended the mesh; "": none
 };
 
 struct SystemSnapshot {
@@ -72,8 +73,8 @@ struct SystemSnapshot {
   std::string name{};
   std::int64_t started_unix_ns = 0;
   std::int64_t at_ns = 0;                  ///< CLOCK_MONOTONIC
-  bool is_held = false;                    ///< the program with the system lives
-  bool sees_processes = true;              ///< false: they are in another pid namespace
+  bool is_held = false;                    ///< whether the process that owns the system lives
+  bool sees_processes = true;              ///< false: the processes are in another pid namespace
   std::vector<SystemProcess> processes{};  ///< by slot, without free slots
   std::vector<SystemMesh> meshes{};
   std::vector<SystemActor> actors{};  ///< by row
@@ -81,15 +82,16 @@ struct SystemSnapshot {
   std::vector<std::string> remarks{};  ///< parts that can't be read, and why
 
   const SystemProcess* process(std::uint32_t slot) const;
-  int pid(std::uint32_t slot) const;  ///< 0: unknown
+  int pid(std::uint32_t slot) const;  ///< the process's pid; 0: unknown
   /// Returns for how many seconds the actor's function has run.
   double for_s(const SystemActor& actor) const;
-  double wait_s(const AwaitedPipe& pipe) const;     ///< the seconds of the wait so far
-  std::size_t actor_count() const;                  ///< that haven't ended
+  double wait_s(const AwaitedPipe& pipe) const;     ///< how many seconds the wait has lasted
+  std::size_t actor_count() const;                  ///< number of actors that haven't ended
   std::string actor_name(std::uint32_t row) const;  ///< "sieves[3]"
-  /// Returns the name of an endpoint, "endpoint 17" if the table doesn't have it.
+  /// Returns the name of an endpoint, or "endpoint 17" if the table doesn't have the name.
   std::string endpoint_name(std::uint32_t row, std::uint32_t endpoint) const;
-  /// Returns the name of the function that runs or ran last: "primes", "work", "constructor".
+  /// Returns the name of the function that the actor runs or ran last: "primes", "work",
+  /// "constructor".
   std::string function_name(std::uint32_t row) const;
   /// Returns "room in a pipe that b[0] reads", "a value of a pipe that the program writes", or "a
   /// value of a pipe whose other end isn't used yet".

@@ -10,11 +10,12 @@
 
 namespace weft {
 
-/// Explains a root in which each actor waits for the next one. Returns false if it is none.
+/// Explains a root that is a circle of actors, each of which waits for the next. Returns false for
+/// any other root.
 bool SystemExplainer::explain_circle(const std::vector<int>& root) {
   const auto waits = [&](int node) { return is_actor(node) && next_.contains(node); };
   if (!std::ranges::all_of(root, waits)) return false;
-  // A circle is named from the actor that is first in the table.
+  // The text of a circle begins with the circle's first actor in the table.
   std::vector<int> circle;
   std::set<int> members;
   for (int node = root.front(); members.insert(node).second; node = next_.at(node)) {
@@ -26,7 +27,8 @@ bool SystemExplainer::explain_circle(const std::vector<int>& root) {
   std::vector<std::string> names;
   double since_s = -1;
   for (const int node : circle) {
-    if (!actor(node).runs()) continue;  // it only needs the thread of the next one
+    // An actor that runs nothing only needs the next one's thread.
+    if (!actor(node).runs()) continue;
     names.push_back(
         fmt::format("{}.{}", name(node), now_.function_name(static_cast<std::uint32_t>(node))));
     since_s = since_s < 0 ? now_.for_s(actor(node)) : std::min(since_s, now_.for_s(actor(node)));
@@ -42,7 +44,8 @@ bool SystemExplainer::explain_circle(const std::vector<int>& root) {
     pipes.push_back({"pipe", fmt::format("{} waits for {}", name(node), now_.pipe_text(*it.pipe))});
   }
   if (has_pipe && now_.is_held && since_s < options_.patience_s) return true;
-  // The text ends with the function that the last actor waits for and the first one can't begin.
+  // The text ends with what the last actor waits for: a function of the first actor, or the first
+  // actor's end of a pipe.
   const SystemActor& last = actor(circle.back());
   if (last.pipe) names.push_back(name(circle.front()));
   if (last.awaits) {
@@ -72,8 +75,9 @@ bool SystemExplainer::explain_circle(const std::vector<int>& root) {
   return true;
 }
 
-/// Returns how long others have waited for the node if all of them wait at pipes, since an actor
-/// that streams values stays in one function; infinity if one waits for a call; -1 if nobody waits.
+/// Returns how long other nodes have waited for this one. If only waits at pipes count, this is the
+/// longest of them, because an actor that streams values stays in one function. Returns infinity if
+/// a node waits for a call, -1 if none waits.
 double SystemExplainer::waited_s(int node) const {
   double longest_s = -1;
   for (const Wait& wait : graph_.waits()) {
@@ -87,8 +91,9 @@ double SystemExplainer::busy_s(int node) const {
   return std::min(now_.for_s(actor(node)), waited_s(node));
 }
 
-/// Adds a root for an actor or process that doesn't use its end of a pipe, if the one at the other
-/// end waits and others wait for that one. Returns false if this isn't so.
+/// Explains an actor or process that doesn't use its end of a pipe, while the user of the other end
+/// waits, and others wait for that user. Adds a root. Returns false, and adds nothing, if there is
+/// no such pipe.
 bool SystemExplainer::explain_idle_end(int node) {
   const auto is_cause = [&](const Wait& wait) {
     return wait.to == node && is_at_pipe(wait) && wait.since_s >= options_.patience_s &&
@@ -123,7 +128,8 @@ bool SystemExplainer::explain_idle_end(int node) {
   return true;
 }
 
-/// Explains a root that is no circle of actors. Its nodes are sorted, so a process is the last one.
+/// Explains a root that isn't a circle of actors. Its nodes are sorted, so a process is its last
+/// node.
 void SystemExplainer::explain_busy(const std::vector<int>& root) {
   const int node = root.front();
   if (!is_actor(root.back()) && explain_idle_end(root.back())) return;
@@ -140,7 +146,7 @@ void SystemExplainer::explain_busy(const std::vector<int>& root) {
   }
 }
 
-/// Adds a root for the actors of a mesh that have been in the same function for too long.
+/// Adds a root for each mesh whose actors have been in the same function for too long.
 void SystemExplainer::add_busy() {
   for (const auto& [key, nodes] : busy_) {
     std::set<int> late;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kKeys = "up and down: scroll   s: sort by rate   q: quit";
 
-/// Returns how many functions the actor has begun per second; 0 if it was made meanwhile.
+/// Returns how many functions the actor has begun per second; 0 if it was made since `before`.
 double rate_of(const SystemSnapshot& now, const SystemSnapshot& before, std::uint32_t row) {
   const double seconds = static_cast<double>(now.at_ns - before.at_ns) * 1e-9;
   if (row >= before.actors.size() || seconds <= 0) return 0;
@@ -36,7 +36,8 @@ std::vector<std::string> system_frame(const SystemSnapshot& now, const SystemSna
   std::erase_if(rows, [&](std::uint32_t row) { return !now.actors[row].exists(); });
   const auto rate = [&](std::uint32_t row) { return rate_of(now, before, row); };
   if (ui.by_rate) std::ranges::stable_sort(rows, std::greater<>(), rate);
-  const int room = std::max(lines - 3, 1);  // without the system, the heading and the keys
+  // Without the lines of the system, the heading and the keys.
+  const int room = std::max(lines - 3, 1);
   const int last = std::max(static_cast<int>(rows.size()) - room, 0);
   ui.first = std::clamp(ui.first, 0, last);
   Table table({columns::kActor, columns::kPid, columns::kBegunRate, columns::kUnread,

@@ -1,5 +1,5 @@
 #pragma once
-/// Computes the screen of `weft inspect top` of an actor system.
+/// SystemTop: the screen of `weft inspect top` for an actor system.
 
 #include <string>
 #include <string_view>
@@ -9,19 +9,19 @@
 
 namespace weft {
 
-/// The user's choices.
+/// What the user has chosen on the screen.
 struct SystemTopUi {
-  int first = 0;         ///< actor at the top of the list
-  bool by_rate = false;  ///< the list begins with the actor that begins most functions per second
+  int first = 0;         ///< index of the actor at the top of the list
+  bool by_rate = false;  ///< whether actors that begin more functions per second come first
   bool quit = false;
 };
 
-/// Returns at most `lines` lines of at most `columns` columns: the system, its actors with their
-/// rates since `before`, and the keys. Limits `ui.first` to the list.
+/// Returns the screen, at most `lines` lines of at most `columns` columns: the system, its actors
+/// with their rates since `before`, and the keys. Limits `ui.first` to the list.
 std::vector<std::string> system_frame(const SystemSnapshot& now, const SystemSnapshot& before,
                                       SystemTopUi& ui, int lines, int columns);
 
-/// Applies a key as split_keys() of top_frame.hpp returns it.
+/// Applies a key that split_keys() of top_frame.hpp returned.
 void press(SystemTopUi& ui, std::string_view key);
 
 }  // namespace weft

@@ -52,9 +52,9 @@ std::uint32_t restarts_of(const SystemActor& actor) {
   return actor.position.incarnation > 0 ? actor.position.incarnation - 1 : 0;
 }
 
-/// Returns the state of the actor's process if it can't continue by itself; else "".
+/// Returns the state of the actor's process if the process can't continue by itself; otherwise "".
 std::string process_trouble(const SystemSnapshot& system, const SystemActor& actor) {
-  if (actor.position.process.incarnation == 0) return {};  // it isn't placed yet
+  if (actor.position.process.incarnation == 0) return {};  // the actor isn't placed yet
   const SystemProcess* process = system.process(actor.position.process.slot);
   if (process == nullptr || process->peer != actor.position.process) return "gone";
   if (!is_frozen(system, *process)) return {};

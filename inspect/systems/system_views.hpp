@@ -1,5 +1,5 @@
 #pragma once
-/// Writes the views of actor systems as text and as JSON. docs/inspect.md has the schemas.
+/// SystemViews: shows actor systems as text and as JSON. docs/inspect.md has the schemas.
 
 #include <span>
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace weft {
 
-/// Lists systems, one per line; "" if there are none.
+/// Returns a list of systems, one per line; "" if there are none.
 std::string systems_text(std::span<const SystemSnapshot> systems);
-/// Returns the member `systems` of weft.ps/1.
+/// Returns the systems as the member `systems` of weft.ps/1.
 nlohmann::json systems_json(std::span<const SystemSnapshot> systems);
 
 /// Returns what the actor does: "primes() for 3.0 s", "waits for b[0].g in f()", "idle",
-/// "starting", "ended"; or "stopped", "gone" if its process is that. `with_time` adds for how long
-/// the function has run.
+/// "starting", "ended". Returns "stopped" or "gone" if its process is stopped or gone. With
+/// `with_time`, says how long the function has run.
 std::string doing_text(const SystemSnapshot& system, std::uint32_t row, bool with_time = true);
 
-/// Shows a system's actors, one per line.
+/// Returns a system's actors, one per line.
 std::string system_actors_text(const SystemSnapshot& system);
-/// Shows a system's meshes, and below each its actors.
+/// Returns a system's meshes, each followed by its actors.
 std::string system_tree_text(const SystemSnapshot& system);
-std::string system_json(const SystemSnapshot& system);  ///< weft.system/1
+std::string system_json(const SystemSnapshot& system);  ///< schema weft.system/1
 
 }  // namespace weft

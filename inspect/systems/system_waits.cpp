@@ -47,8 +47,8 @@ class SystemWaitsMaker {
     awaited_.insert(row);
   }
 
-  /// Adds the calls for which actors wait. A thread runs one actor at a time; if the rows show two,
-  /// they were read at different moments.
+  /// Adds the calls for which actors wait. A thread runs one actor at a time. If the rows show two,
+  /// they were read at different moments, and only the first one counts.
   void add_actors() {
     for (std::size_t row = 0; row < system_.actors.size(); ++row) {
       const SystemActor& actor = system_.actors[row];
@@ -61,7 +61,7 @@ class SystemWaitsMaker {
     }
   }
 
-  /// Adds the other calls for which a process waits.
+  /// Adds the calls for which other threads of the processes wait.
   void add_callers() {
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> calls;
     for (std::size_t row = 0; row < system_.actors.size(); ++row) {
@@ -108,7 +108,7 @@ class SystemWaitsMaker {
     if (is_actor) awaited_.insert(pipe.other.row);
   }
 
-  /// Adds the reasons for which awaited actors can't run.
+  /// Adds the reasons why awaited actors can't run.
   void add_places() {
     for (const std::uint32_t row : awaited_) {
       const SystemActor& actor = system_.actors[row];
@@ -128,11 +128,11 @@ class SystemWaitsMaker {
   }
 
   const SystemSnapshot& system_;
-  std::set<std::uint32_t> frozen_;              ///< slots
-  std::map<ActorThread, std::size_t> running_;  ///< rows
+  std::set<std::uint32_t> frozen_;              ///< slots of frozen processes
+  std::map<ActorThread, std::size_t> running_;  ///< row of the actor that a thread runs
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
-      by_actors_;                    ///< by caller's slot, row and endpoint: actors that wait
-  std::set<std::uint32_t> awaited_;  ///< rows
+      by_actors_;                    ///< how many actors wait, by caller's slot, row and endpoint
+  std::set<std::uint32_t> awaited_;  ///< rows of awaited actors
   std::vector<Wait> waits_;
 };
 

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// At most so many stacks are read.
+/// The number of stacks that are read at most.
 constexpr int kStackCountMax = 8;
 
 }  // namespace
