@@ -17,10 +17,9 @@
 namespace weft {
 namespace {
 
-/// The suspects, which are the roots of a wait graph: single workers and chips, and circles of
-/// waits.
+/// The roots of a wait graph, which are suspected: single workers and chips, and circles of waits.
 struct Suspects {
-  std::map<int, std::vector<int>> workers;  ///< by worker: those of its chips that are roots
+  std::map<int, std::vector<int>> workers;  ///< by worker: its chips that are roots
   std::vector<std::vector<int>> circles;
   bool trainer = false;
 };
@@ -29,16 +28,16 @@ bool has_ended(const ActorRow& row) {
   return row.state == ActorState::ended || row.state == ActorState::absent;
 }
 
-/// Returns whether the process has run between the two snapshots. A process that is seen stopped
-/// may have been continued and stopped again, for example by strace or by a CPU quota. Then its
-/// core time has grown.
+/// Returns whether the process has run between the two snapshots. If its core time has grown, a
+/// process that was seen stopped has been continued and stopped again, for example by strace or by
+/// a CPU quota.
 bool has_run(const Snapshot& before, const ProcessState& now) {
   const ProcessState* then = before.process(now.id());
   if (then == nullptr) return false;
   return !then->frozen() || then->core_ns != now.core_ns;
 }
 
-/// Returns a copy of `now` in which processes that were frozen only for a moment are running.
+/// Returns a copy of `now` in which processes that were frozen only for a moment count as running.
 Snapshot without_moments(const Snapshot& before, const Snapshot& now) {
   Snapshot steady = now;
   for (ProcessState& process : steady.processes) {
@@ -89,12 +88,12 @@ Suspects find_suspects(const Snapshot& now, const WaitGraph& graph, bool still) 
   return suspects;
 }
 
-/// The time that each kind of root may last before it counts as a hang.
+/// How long each kind of root may last before it counts as a hang.
 struct Patience {
   double wait_s = 0;
   double stop_s = 0;
   double circle_s = 0;  ///< how long a circle of waits may last
-  double idle_s = 0;    ///< time since anything in the job has moved
+  double idle_s = 0;    ///< how long ago anything in the job moved
 };
 
 Verdict verdict_of(const Root& root, const Patience& patience) {
@@ -111,14 +110,15 @@ Verdict verdict_of(const Root& root, const Patience& patience) {
     case Cause::held: return if_over(root.since_s > patience.stop_s, Verdict::held);
     case Cause::blocked: return if_over(root.since_s > patience.wait_s, Verdict::hung);
     case Cause::compiling:
-    case Cause::loading:  // no hang while the chip uses its core
+    case Cause::loading:  // no hang while the thread uses its core
       return if_over(root.core_percent <= 0 && patience.idle_s > patience.wait_s, Verdict::hung);
     case Cause::slow: return Verdict::slow;
     default: return if_over(patience.idle_s > patience.wait_s, Verdict::hung);
   }
 }
 
-/// Returns the worst verdict. A failure explains more than the hang that follows from it.
+/// Returns the worst verdict. A failure counts as worse than a hang, because it explains the hang
+/// that follows from it.
 Verdict verdict_of(const std::vector<Root>& roots, const Patience& patience) {
   Verdict worst = Verdict::waits;
   for (const Verdict verdict : {Verdict::held, Verdict::hung, Verdict::failed}) {
@@ -154,19 +154,19 @@ bool is_at_work(const Root& root) {
          root.cause == Cause::loading;
 }
 
-/// Sorts the roots, the most important first, and removes those that aren't to blame.
+/// Sorts the roots, the most important first, and removes roots that aren't to blame.
 void sort_out(std::vector<Root>& roots) {
   std::ranges::stable_sort(roots, [](const Root& a, const Root& b) {
     return std::tuple(a.cause, !a.workers.empty(), b.waiters.size()) <
            std::tuple(b.cause, !b.workers.empty(), a.waiters.size());
   });
-  // If something is broken, a loop at work that blocks only its own chips isn't to blame.
+  // If something is broken, a loop that works and blocks only its own chips isn't to blame.
   if (roots.empty() || is_at_work(roots.front())) return;
   std::erase_if(roots, [](const Root& root) { return is_at_work(root) && root.waiters.empty(); });
 }
 
-/// Drops roots that lasted only for a moment: a stopped process, or a circle of waits. Snapshots
-/// aren't atomic, so waits that followed each other may look like a circle.
+/// Drops roots that have lasted only for a moment: stopped processes, and circles of waits. Waits
+/// that followed each other may look like a circle, because a snapshot isn't taken at one instant.
 void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) {
   std::erase_if(roots, [&](const Root& root) {
     const bool stands =
@@ -225,7 +225,7 @@ void explain_living(const Snapshot& before, const Snapshot& now, const WhyOption
   const RootView view{before, now, graph, why.idle_s > patience.wait_s && !awaits_commands_s(now)};
   why.roots = find_roots(view, still);
   if (awaits_commands_s(now) && callback_s(now) == 0) {
-    std::erase_if(why.roots, is_at_work);  // the trainer waits for a command, too
+    std::erase_if(why.roots, is_at_work);  // because the trainer waits for a command, too
   }
   drop_moments(why.roots, patience, why);
   why.roots = merged(view, std::move(why.roots));
@@ -259,7 +259,7 @@ Why explain(const Snapshot& before, const Snapshot& now, const WhyOptions& optio
         now.no_control);
   }
   if (now.control && now.arenas_named) why.kept_step = now.control->common_step();
-  // A live trainer may be in a callback after all loops have ended.
+  // A trainer that lives may be in a callback after all loops have ended.
   const bool lives = now.live && now.held && waits_for_callback(now);
   if (now.end && !lives) {
     explain_end(now, why);
@@ -280,9 +280,9 @@ Why explain_after_hang(const Snapshot& end, const Snapshot& hang) {
   if (ended.verdict == Verdict::failed || why.roots.empty()) {
     why.verdict = ended.verdict;
   } else if (why.verdict == Verdict::waits) {
-    why.verdict = Verdict::hung;  // the trainer wrote the record after its patience was over
+    why.verdict = Verdict::hung;  // the trainer wrote the record only after its patience was over
   }
-  for (Root& root : why.roots) {  // the processes are gone
+  for (Root& root : why.roots) {  // the processes are gone now
     const bool acts_on_it = root.cause == Cause::stopped || root.cause == Cause::frozen ||
                             root.cause == Cause::held || root.cause == Cause::busy;
     if (acts_on_it) root.fix = "while the hang lasts: " + root.fix;
@@ -303,7 +303,7 @@ std::vector<HostPid> worth_a_sight(const Snapshot& before, const Snapshot& now) 
   for (const Root& root : explain(before, now).roots) {
     const bool dead = root.cause == Cause::killed || root.cause == Cause::lost;
     if (dead) continue;
-    std::vector<int> own = root.pids;  // workers that look alike share a root so far
+    std::vector<int> own = root.pids;  // in these roots, workers that look alike share a root
     own.push_back(root.pid);
     for (const int pid : own) {
       const HostPid id{std::max(root.host, 0), pid};

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// A chip in a collective, and the position of its worker's loop.
+/// A chip in a collective, and where its worker's loop is.
 struct Caller {
   int worker = -1;
   std::string call{};
@@ -20,14 +20,14 @@ struct Caller {
   std::uint64_t step = 0;
 };
 
-/// Returns for example "all_reduce #4 'b' over {data}, step 3, at train.cpp:44".
+/// Returns a text such as "all_reduce #4 'b' over {data}, step 3, at train.cpp:44".
 std::string place_of(const Caller& caller) {
   std::string text = fmt::format("{}, step {}", caller.call, caller.step);
   if (!caller.line.empty()) text += ", at " + caller.line;
   return text;
 }
 
-/// Returns the job's chips that are in a collective, by call.
+/// Returns the job's chips that are in a collective, grouped by their calls.
 std::map<std::string, std::map<int, Caller>> callers(const Snapshot& now) {
   std::map<std::string, std::map<int, Caller>> by_call;
   for (const ActorRow& row : now.rows) {
@@ -49,8 +49,8 @@ std::vector<int> workers_of(const std::map<int, Caller>& group) {
   return {workers.begin(), workers.end()};
 }
 
-/// Explains a circle whose chips are in different collectives. The smallest group is to blame, if
-/// it is smaller than all others. Returns false for another kind of circle.
+/// Explains a circle whose chips are in different collectives. Blames the smallest group, if it is
+/// smaller than all others. Returns false for any other circle.
 bool explain_diverged(Root& root, const Snapshot& now) {
   const auto by_call = callers(now);
   if (by_call.size() < 2) return false;
@@ -82,8 +82,8 @@ bool explain_diverged(Root& root, const Snapshot& now) {
   return true;
 }
 
-/// Explains a circle with a lock. The holder of the lock is to blame, because it waits for others
-/// while it holds the lock. Returns false if there is no lock.
+/// Explains a circle with a lock. Blames the holder of the lock, because it waits for others while
+/// it holds the lock. Returns false if there is no lock.
 bool explain_holder(Root& root, const RootView& view, const std::vector<int>& nodes) {
   const auto is_in = [&](int node) { return std::ranges::count(nodes, node) != 0; };
   for (const Wait& wait : view.graph.waits()) {

@@ -37,7 +37,7 @@ const ThreadSight* sight_of(const Snapshot& snapshot, HostPid id, int tid) {
 }
 
 /// Returns the thread that holds the mutex for which the loop's thread waits, if that thread in
-/// turn waits for the loop's thread, directly or not. Returns 0 if there is no such circle.
+/// turn waits, directly or not, for the loop's thread. Returns 0 if there is no such circle.
 int holder_in_circle(const Snapshot& snapshot, HostPid id, int tid) {
   std::set<int> seen;
   int owner = 0;
@@ -59,7 +59,7 @@ std::uint64_t call_number(const Snapshot& snapshot, int chip) {
   return call ? call->number : 0;
 }
 
-/// Returns the worker's chip that has made the most calls; -1 if none has called.
+/// Returns the worker's chip that has made the most calls; -1 if no chip has made a call.
 int furthest_chip(const Snapshot& snapshot, int worker) {
   int furthest = -1;
   for (const ActorRow& row : snapshot.rows) {
@@ -69,7 +69,8 @@ int furthest_chip(const Snapshot& snapshot, int worker) {
   return furthest;
 }
 
-/// Returns the first wait of another worker's chip for this worker, or for one of its chips.
+/// Returns the first wait of another worker's chip for this worker, or for one of this worker's
+/// chips.
 const Wait* wait_from_outside(const RootView& view, int worker) {
   for (const Wait& wait : view.graph.waits()) {
     const int from = worker_of_node(view.now, wait.from);
@@ -95,7 +96,7 @@ void add_last_call(Root& root, const RootView& view, int worker, const Wait* out
   root.notes.push_back({row->in_collective ? "in" : "after", std::move(text)});
 }
 
-/// Returns the activity of a loop that isn't in its own code.
+/// Returns what a loop does that isn't in its own code.
 std::string doing_of(const RootView& view, const ActorRow& row) {
   switch (row.state) {
     case ActorState::compiling: return "compiles a program";
@@ -112,21 +113,21 @@ std::string doing_of(const RootView& view, const ActorRow& row) {
     case ActorState::joining: return "hasn't joined yet";
     default: break;
   }
-  // A loop that does nothing but report renews since_ns at each report, but not moved_ns.
+  // A loop that only reports renews since_ns at each report, but not moved_ns.
   constexpr std::int64_t kTurnNs = 1'000'000'000;
   const bool turns = row.moved_ns != 0 && row.since_ns - row.moved_ns > kTurnNs;
   if (turns || row.state == ActorState::reporting) {
     return turns ? "reports again and again" : "reports";
   }
-  // On one host, a process without a state has ended.
+  // On one host, a process without a state has ended; on others, its state may be unknown.
   const bool is_seen = view.now.hidden.empty() && view.now.header.num_hosts == 1;
   return is_seen || view.now.process(row) != nullptr
              ? "in its own code"
              : "in its own code or stopped (its process can't be seen from here),";
 }
 
-/// Returns for example " of worker 1", from the trainer's log record of the lost process. Returns
-/// "" if the process isn't one of the job's, or if the record was already overwritten.
+/// Returns a text such as " of worker 1", from the trainer's log record of the lost process.
+/// Returns "" if the process isn't one of the job's, or if the record was already overwritten.
 std::string name_of_gone(const Snapshot& now, int pid) {
   const std::string mark = fmt::format(" (pid {})", pid);
   for (const EventRing& ring : now.rings) {
@@ -142,7 +143,7 @@ std::string name_of_gone(const Snapshot& now, int pid) {
   return {};
 }
 
-/// Explains a thread that sleeps outside of weft: sets the cause and the texts of the root.
+/// Explains a thread that sleeps outside of weft: sets the root's cause and texts.
 void explain_thread(Root& root, const RootView& view, std::string doing) {
   root.mutex_owner = holder_in_circle(view.now, id_of(root), root.tid);
   root.doing = std::move(doing);
@@ -165,7 +166,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
   if (in_device || (thread != nullptr && thread->state == 'D')) {
     const std::string& wchan = in_device ? process->wchan : thread->wchan;
     const std::string in = wchan.empty() ? "" : " in " + wchan;
-    if (!view.is_over) {  // any thread may wait for a file; only a long wait is a cause
+    if (!view.is_over) {  // a short wait for a file is normal; only a long one is a cause
       root.more = ", waits for a disk or a device" + in;
       return;
     }
@@ -204,7 +205,7 @@ void explain_thread(Root& root, const RootView& view, std::string doing) {
   }
 }
 
-/// Returns the first running thread among those of the process's chips; 0 if none runs.
+/// Returns the first of the process's chip threads that runs; 0 if none runs.
 int running_chip_thread(const Snapshot& snapshot, HostPid id) {
   const ProcessState* process = snapshot.process(id);
   if (process == nullptr) return 0;
@@ -215,8 +216,7 @@ int running_chip_thread(const Snapshot& snapshot, HostPid id) {
   return 0;
 }
 
-/// Explains a loop that compiles, or chips that load the plan. Returns false if neither is the
-/// case.
+/// Explains a loop that compiles, or chips that load the plan. Returns false if neither happens.
 bool explain_compiling(Root& root, const RootView& view, const ActorRow& loop) {
   const ActorRow* row = root.chips.empty() ? &loop : view.now.chip(root.chips.front());
   if (row == nullptr || row->state != ActorState::compiling) return false;

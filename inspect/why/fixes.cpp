@@ -10,7 +10,7 @@ namespace {
 
 std::string job_of(const Snapshot& now) { return now.job.empty() ? now.header.name : now.job; }
 
-/// Returns the command in the form that reaches the host: "ssh node7 kill -CONT 4712".
+/// Returns the command in a form that reaches the host: "ssh node7 kill -CONT 4712".
 std::string on_host(const Snapshot& now, int host, const std::string& command) {
   const HostSight* sight = now.host(std::max(host, 0));
   if (sight == nullptr || sight->via.empty()) return command;
@@ -75,8 +75,8 @@ std::string fix_of_living(const Root& root, const Snapshot& now) {
   }
 }
 
-/// Returns the commands that continue all stopped processes, the trainer first: one for each group
-/// of processes that the same words reach.
+/// Returns the commands that continue all stopped processes, the trainer first. Processes on the
+/// same host share a command.
 std::string command_for_stopped(const std::vector<Root>& roots, const Snapshot& now) {
   std::vector<std::string> commands;
   std::string last;

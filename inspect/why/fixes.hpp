@@ -1,5 +1,5 @@
 #pragma once
-/// Finds the advice for each root: its `fix:` line.
+/// Fixes: finds the advice for each root, its `fix:` line.
 
 #include <string>
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// Sets the `fix` of roots that have none. If several processes are stopped, one command continues
-/// all of them. It begins with the trainer, because workers can't do much while the trainer is
-/// stopped.
+/// Sets the `fix` of each root that has none. If several processes are stopped, one command
+/// continues all of them. The command begins with the trainer, because workers can't do much while
+/// the trainer is stopped.
 void add_fixes(std::vector<Root>& roots, const Snapshot& now);
 
 }  // namespace weft

@@ -25,8 +25,8 @@ double p99_of_steps(const Snapshot& snapshot) {
   return *nth;
 }
 
-/// While chips wait, a loop that gives no chip work still counts as moving, for this multiple of
-/// the patience.
+/// For this multiple of the patience, a loop still counts as moving although chips wait and it
+/// gives no chip any work.
 constexpr double kTurnsOfPatience = 6;
 constexpr double kLeastStopPatience = 1;
 
@@ -42,8 +42,8 @@ double seconds_after(const Snapshot& snapshot, std::int64_t last) {
   return last == 0 ? 0 : std::max(0.0, snapshot.seconds_since(last));
 }
 
-/// Returns whether chips wait and none has got work for a long time. In that case the activity of
-/// loops doesn't count as movement.
+/// Returns whether chips wait, and no chip has got work for a long time. The activity of loops then
+/// doesn't count as movement.
 bool turns_in_vain(const Snapshot& snapshot) {
   if (!some_chip_waits(snapshot)) return false;
   std::int64_t last = 0;
@@ -63,7 +63,8 @@ class Moves {
     if (row.kind == ActorKind::trainer || (in_vain_ && !is_device(row))) return 0;
     return some_wait_ && row.moved_ns != 0 && !is_device(row) ? row.moved_ns : row.since_ns;
   }
-  /// Returns the row's state. States between which a change isn't a movement give the same value.
+  /// Returns the row's state, by which a change is noticed. States between which a change isn't a
+  /// movement give the same value.
   std::optional<ActorState> state(const ActorRow& row) const {
     if (in_vain_ && !is_device(row)) return {};
     if (row.state == ActorState::waiting) return ActorState::running;

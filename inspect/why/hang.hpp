@@ -1,6 +1,6 @@
 #pragma once
-/// Decides when a job that doesn't move is hung. This state is derived from the snapshot and never
-/// stored.
+/// Hang: decides when a job that doesn't move is hung. The decision follows from the snapshot and
+/// is never stored.
 
 #include <optional>
 
@@ -8,18 +8,17 @@
 
 namespace weft {
 
-/// Returns the seconds without movement that are allowed: 10 x the p99 of the job's steps, at least
+/// Returns for how many seconds a job may be without movement: 10 x the p99 of its steps, at least
 /// 5 s; at least 30 s while a loop compiles, loads or saves; 60 s before the first step.
 double patience_s(const Snapshot& snapshot);
 
-/// Returns the seconds for which a process that can't continue by itself may stand still: 10 x the
-/// p99 of the job's steps, at least 1 s, at most `patience`. Waits for others may take `patience`
-/// seconds.
+/// Returns for how many seconds a process that can't continue by itself may stand still: 10 x the
+/// p99 of the job's steps, at least 1 s, at most `patience`. (`patience` is the limit for waits.)
 double stop_patience_s(const Snapshot& snapshot, double patience);
 
 /// Returns the seconds since anything in the job has moved; 0 if unknown. While a chip waits for
-/// others, a loop that only reports, or is in its own code, doesn't count as moving. A loop that
-/// does other things, but gives no chip work, counts as moving for 6 x the patience.
+/// others, a loop that only reports or is in its own code doesn't count as moving; a loop that does
+/// other things, but gives no chip any work, counts as moving for 6 x the patience.
 double idle_s(const Snapshot& snapshot);
 /// Returns the seconds since the worker or one of its chips has moved, by the rules above.
 double idle_s(const Snapshot& snapshot, int worker);
@@ -33,11 +32,11 @@ std::optional<double> awaits_commands_s(const Snapshot& snapshot);
 bool is_hung(const Snapshot& snapshot);
 bool is_hung(const Snapshot& snapshot, double patience_s);
 
-/// Returns whether the trainer's own thread is in a callback while no loop runs, because all have
-/// ended or none has begun.
+/// Returns whether the trainer's own thread is in a callback while no loop runs, because all loops
+/// have ended or none has begun.
 bool waits_for_callback(const Snapshot& snapshot);
 
-/// Returns the seconds that the callback has lasted; 0 if the trainer is in none.
+/// Returns how many seconds the callback has lasted; 0 if the trainer is in no callback.
 double callback_s(const Snapshot& snapshot);
 
 /// Returns whether anything has moved between two snapshots of a job: a step, a collective, a state

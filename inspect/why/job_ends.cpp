@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// Returns whether a process gets this signal because of its own action.
+/// Returns whether a process that gets this signal has caused it by its own action.
 bool is_crash(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
          signal == SIGABRT;
@@ -64,7 +64,7 @@ Root to_root(const JobFailure& failure, const Snapshot& now) {
   return root;
 }
 
-/// Workers whose loops were at the same line when the job ended.
+/// A line, and the workers whose loops were there when the job ended.
 struct Place {
   std::vector<int> workers{};
   std::uint64_t step = 0;  ///< step of the furthest worker
@@ -85,15 +85,15 @@ std::size_t size_of(const std::pair<const std::string, Place>& entry) {
   return entry.second.workers.size();
 }
 
-/// Returns the smallest group that was at another line than the rest, if no other group is as
-/// small; else the end.
+/// Returns the smallest group of workers that was at another line than the others, if no other
+/// group is as small; otherwise places.end().
 auto find_apart(const std::map<std::string, Place>& places) {
   if (places.size() < 2) return places.end();
   const auto least = std::ranges::min_element(places, {}, size_of);
   return std::ranges::count(places, size_of(*least), size_of) == 1 ? least : places.end();
 }
 
-/// Blames the workers that were at another line than the rest, and lists all lines.
+/// Blames the workers that were at another line than the others, and lists all lines.
 void compare_places(Root& root, const Snapshot& now) {
   const std::map<std::string, Place> places = places_of(now.rows);
   if (places.size() < 2) return;
@@ -135,7 +135,7 @@ void add_crash(Root& root, const Snapshot& now, const ActorRow& row) {
   }
 }
 
-/// Adds other workers that threw, because the failure names only the first one.
+/// Adds the other workers that threw, because the failure names only the first one.
 void add_other_throws(Root& root, const Snapshot& now) {
   for (const ActorRow& row : now.rows) {
     if (row.kind != ActorKind::worker || std::ranges::count(root.workers, row.worker) != 0)
@@ -146,7 +146,7 @@ void add_other_throws(Root& root, const Snapshot& now) {
   }
 }
 
-/// Adds the calls in which actors were when the trainer died.
+/// Adds the calls of foreign code in which actors were when the trainer died.
 void add_insides(Root& root, const Snapshot& now) {
   for (const ActorRow& row : now.rows) {
     if (row.inside_since_ns == 0) continue;
@@ -235,7 +235,7 @@ Root lost_trainer(const Snapshot& now) {
   return root;
 }
 
-/// Explains an end that is only on the board. No file could be written, perhaps because the disk
+/// Explains an end that only the board shows. No file could be written, perhaps because the disk
 /// was full.
 Root failed_on_board(const Snapshot& now) {
   Root root{.cause = Cause::failed, .actor = "the job", .pid = 0, .step = now.step()};

@@ -1,4 +1,4 @@
-// Merges roots, and adds the actors that wait for them.
+// The part of explain_root.hpp that merges roots, and adds the actors that wait for them.
 
 #include <algorithm>
 #include <tuple>
@@ -42,7 +42,7 @@ void merge(Root& into, const Root& root) {
   into.actor = into.chips.empty() ? workers_text(into.workers)
                                   : fmt::format("chips {} of {}", ranges_text(into.chips),
                                                 workers_text(into.workers));
-  // Only notes that all merged roots share are kept.
+  // Only notes that all merged roots have in common are kept.
   std::erase_if(into.notes, [&](const Note& note) {
     return std::ranges::none_of(root.notes, [&](const Note& other) {
       return note.label == other.label && note.text == other.text;
@@ -50,7 +50,7 @@ void merge(Root& into, const Root& root) {
   });
 }
 
-/// Returns for example "workers 0-3, each in its own code for 41 s: waits for a mutex".
+/// Returns a text such as "workers 0-3, each in its own code for 41 s: waits for a mutex".
 std::string headline_of(const Root& root) {
   const bool are_many = root.pids.size() > 1;
   std::string text = root.actor;

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// A verdict needs at least this many looks (snapshots) or collectives. Among fewer, one of several
-/// chips may come last often by chance.
+/// A verdict needs at least this many looks (snapshots) or collectives. With fewer, one of several
+/// chips may often come last by chance.
 constexpr std::size_t kLooksMin = 10;
 constexpr std::uint64_t kCollectivesMin = 64;
 /// A worker is slow if it is the only one that others wait for in at least this share of the looks.
@@ -25,11 +25,12 @@ constexpr double kShareOfTime = 0.1;
 struct Arrivals {
   std::uint64_t collectives = 0;
   std::map<int, std::uint64_t> last;  ///< number of times that each chip came last
-  std::map<int, double> waited_s;     ///< for each chip, the longest wait of a single chip for it
+  std::map<int, double> waited_s;     ///< for each chip, the longest total wait of one chip for it
   double span_s = 0;
 };
 
-/// Counts the arrivals in the events of each chip. All chips of a group have the same collectives.
+/// Counts which chips came last, in the events of each chip. All chips of a group have the same
+/// collectives.
 Arrivals arrivals_of(const Snapshot& now) {
   Arrivals arrivals;
   for (const EventRing& ring : now.rings) {
@@ -81,8 +82,8 @@ std::optional<Root> slow_by_events(const Snapshot& now) {
   return root;
 }
 
-/// Returns the workers that have a loop or a chip that is awaited at this moment and doesn't wait
-/// itself. The result is a single worker if all waits lead to its chips or its loop.
+/// Returns the workers that are awaited at this moment, by a loop or chip of theirs that doesn't
+/// wait itself. The result is a single worker if all waits lead to its chips or its loop.
 std::set<int> awaited_workers(const Snapshot& look) {
   std::set<int> workers;
   for (const std::vector<int>& root : WaitGraph::of(look).roots()) {

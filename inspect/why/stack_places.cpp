@@ -23,13 +23,14 @@ bool is_library(const StackFrame& frame) {
       "std::", "__",       "_start",      "weft::", "caf:", "non-virtual thunk",
       "main(", "decltype", "operator new"};
   const std::string_view name = frame.function;
-  // This is a lambda of a template of weft's, whose name can't be demangled.
+  // This is a lambda of a template of weft, whose name can't be demangled.
   const std::string_view after = name.substr(std::min(name.find_first_not_of("_Z"), name.size()));
   if (name.starts_with("_Z") && after.starts_with("N4weft")) return true;
   return name == "?" || name == "main" ||
          std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
            return name.starts_with(prefix) ||
-                  // The name of a template function begins with its return type.
+                  // The name of a template function begins with its return type, so the namespace
+                  // comes after a blank.
                   name.find(fmt::format(" {}", prefix)) < name.find('(');
          });
 }

@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-/// Returns whether `atoms` are distinct atoms of the mesh. Another process's data may be arbitrary.
+/// Returns whether `atoms` are distinct atoms of the mesh. They are checked because another process
+/// has written them.
 bool are_atoms(AtomList atoms, const Mesh& mesh) {
   AtomMask seen = 0;
   for (int i = 0; i < atoms.size(); ++i) {
@@ -24,8 +25,8 @@ bool are_atoms(AtomList atoms, const Mesh& mesh) {
   return !atoms.empty();
 }
 
-/// Returns whether the collective is sent as a message. The call comes from another process and may
-/// be arbitrary, for example have an invalid dtype or a negative size.
+/// Returns whether the collective is sent as a message. The call is checked because another process
+/// has written it: it may have an invalid dtype or a negative size.
 bool is_message(const DecodedCall& call, int group_size) {
   if (call.count < 1 || call.count > 16 || call.dtype > DType::u8) return false;
   return is_in_slots(call.kind, static_cast<std::uint64_t>(call.count * byte_size(call.dtype)),
@@ -85,7 +86,7 @@ class Maker {
     const std::optional<RecordedCall>& call =
         snapshot_.control->chips[static_cast<std::size_t>(row.chip)].call;
     if (!call || call->number == 0) return;
-    // The chip waits for a collective that it began before its last one.
+    // The chip waits for a collective that it began before its last call.
     if (row.collective != 0 && row.collective < call->number && row.waiting_for >= 0) {
       return add(row, node_to(row.waiting_for), row.collective_name);
     }
@@ -107,16 +108,16 @@ class Maker {
         is_known = true;
       }
     }
-    // A chip that posts a message is its root. While the chip waits for room, its line may not yet
-    // say that it is the root. A chip that waits for bytes of another host names the chip that
-    // sends them.
+    // The loop above misses two waits, in which the chip's row names the awaited chip: a root waits
+    // for room to post a message, and its line may not yet say that it is the root; or a chip waits
+    // for bytes of another host.
     if ((in_slots || crosses) && !is_known && row.waiting_for >= 0) {
       add(row, node_to(row.waiting_for), last_call(snapshot_, row.chip));
     }
   }
 
-  /// Compares chips of several hosts, whose calls have no epochs. In a generation all chips make
-  /// the same calls in the same order.
+  /// Returns whether a chip has made fewer calls. For chips of several hosts, whose calls have no
+  /// epochs. In a generation all chips make the same calls in the same order.
   bool has_fewer_calls(int chip, std::uint64_t number) const {
     const auto& call = snapshot_.control->chips[static_cast<std::size_t>(chip)].call;
     return call && call->number < number;
@@ -151,8 +152,8 @@ class Maker {
     }
   }
 
-  /// Adds waits for the processes that hold the locks for which the actor's thread waits, if the
-  /// snapshot has a sight of the thread.
+  /// Adds waits for the processes that hold the locks for which the actor's thread waits. Needs a
+  /// sight of the thread in the snapshot.
   void add_locks(const ActorRow& row) {
     const ProcessSight* sight = snapshot_.sight(snapshot_.id_of(row));
     if (sight == nullptr) return;
@@ -173,7 +174,7 @@ class Maker {
     if (waits_.size() > before) waits_.back().is_lock = true;
   }
 
-  /// Returns what the loop requests of the trainer; null if nothing.
+  /// Returns what the loop requests of the trainer; null if it requests nothing.
   static const char* asks_trainer(const ActorRow& loop) {
     switch (loop.state) {
       case ActorState::admission: return "the admission of its program";
@@ -183,8 +184,8 @@ class Maker {
     }
   }
 
-  /// Adds the waits of the trainer. It waits for workers that haven't joined. If some workers
-  /// request something or have ended, it waits for the workers that haven't come as far.
+  /// Adds the waits of the trainer. It waits for workers that haven't joined. If some workers have
+  /// requested something or have ended, it waits for the workers that haven't got so far.
   void add_trainer(const ActorRow& row) {
     const ProcessState* process = snapshot_.process(row);
     if (process != nullptr && process->frozen()) return;
@@ -210,7 +211,7 @@ class Maker {
   }
 
   const Snapshot& snapshot_;
-  std::optional<Mesh> mesh_;  ///< absent: epochs can't be compared
+  std::optional<Mesh> mesh_;  ///< without a mesh, epochs can't be compared
   std::vector<Wait> waits_;
   std::set<std::pair<int, int>> known_;
 };
@@ -232,7 +233,7 @@ class Components {
 
  private:
   struct Seen {
-    int order = 0;  ///< from 1; 0: not visited
+    int order = 0;  ///< from 1; 0: node not visited
     int lowest = 0;
     bool open = false;
   };
@@ -336,7 +337,7 @@ bool is_frozen(const Snapshot& snapshot, int worker) {
   const ActorRow* row = snapshot.worker(worker);
   if (row == nullptr) return false;
   if (is_lost(row->state)) return true;
-  if (row->state == ActorState::absent) return false;  // the worker's process isn't known
+  if (row->state == ActorState::absent) return false;  // then the worker's process isn't known
   const ProcessState* process = snapshot.process(*row);
   return process != nullptr && process->frozen();
 }

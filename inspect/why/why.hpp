@@ -14,19 +14,19 @@ namespace weft {
 enum class Verdict : std::uint8_t {
   well,
   waits,  ///< nothing has moved for a moment, which is no hang yet
-  slow,   ///< the job continues, but all other actors wait for one
+  slow,   ///< the job continues, but all other actors wait for one actor
   hung,
   failed,
-  held,     ///< in a debugger
+  held,     ///< a debugger holds a process
   unknown,  ///< the job doesn't continue, and the cause can't be seen
 };
 std::string_view to_string(Verdict verdict) noexcept;
-/// Returns the command's exit code: 0 well or waits, 10 hung or failed, 11 slow, 12 held, 13
-/// unknown.
+/// Returns the command's exit code: 0 for well and waits, 10 for hung and failed, 11 for slow, 12
+/// for held, 13 for unknown.
 int exit_code(Verdict verdict) noexcept;
 
 /// Causes, in the order in which roots are listed: dead processes first, then causes that are
-/// certain at the first look.
+/// certain at once.
 enum class Cause : std::uint8_t {
   killed,    ///< a process that a signal ended
   crashed,   ///< a process that got a signal by its own action, such as SIGSEGV
@@ -35,18 +35,18 @@ enum class Cause : std::uint8_t {
   no_space,  ///< a file system is full
   uneven,    ///< a loop ended before the others
   diverged,  ///< chips wait for each other in different collectives
-  stopped,   ///< stopped by SIGSTOP
-  frozen,    ///< frozen by the freezer of its cgroup
-  held,      ///< in a debugger
-  device,    ///< in an uninterruptible wait, for example for a disk
+  stopped,   ///< a process is stopped by SIGSTOP
+  frozen,    ///< a process is frozen by its cgroup's freezer
+  held,      ///< a debugger holds a process
+  device,    ///< a thread waits uninterruptibly, for example for a disk
   deadlock,  ///< a loop waits for a lock of its own threads, or actors wait in a circle
   blocked,   ///< the trainer is in a callback
-  busy,      ///< in its own code, or in a wait outside of weft
+  busy,      ///< a loop is in its own code, or waits outside of weft
   compiling,
-  loading,  ///< loading the plan of a program
-  slow,     ///< repeatedly comes last
+  loading,  ///< a chip loads the plan of a program
+  slow,     ///< a chip or worker repeatedly comes last
 };
-/// Returns for example "NO SPACE".
+/// Returns the cause as text, such as "NO SPACE".
 std::string_view to_string(Cause cause) noexcept;
 
 /// A further line of an explanation: "waits", "4 chips of workers 0, 2 ...".
@@ -58,17 +58,17 @@ struct Note {
 struct Root {
   Cause cause = Cause::busy;
   std::string actor{};     ///< "worker 2", "workers 0-3", "chip 6", "trainer"
-  std::string doing{};     ///< "in its own code"; equal for actors that are merged
+  std::string doing{};     ///< "in its own code"; equal for merged actors
   std::string more{};      ///< the rest of the first line, after the time
-  std::string headline{};  ///< the first line after the cause
+  std::string headline{};  ///< the first line without the cause
   std::vector<int> workers{};
   std::vector<int> chips{};
   std::vector<int> pids{};  ///< one per merged actor; the first is `pid`
-  int host = -1;            ///< the host of these processes; -1: the job has only one
+  int host = -1;            ///< the host of these processes; -1: the job has only one host
   int pid = 0;
   int tid = 0;
   int core_percent = -1;  ///< core use of thread `tid` between the snapshots; -1: unknown
-  double since_s = -1;    ///< negative if unknown
+  double since_s = -1;    ///< how long the cause has lasted; negative if unknown
   std::uint64_t step = 0;
   std::string collective{};  ///< the actor's current or last collective
   std::string process{};     ///< state of the process as text, from describe()
@@ -76,7 +76,7 @@ struct Root {
   int tracer = 0;
   int signal = 0;
   int mutex_owner = 0;
-  std::vector<StackFrame> stack{};  ///< the user's part, the innermost first
+  std::vector<StackFrame> stack{};  ///< the user's part of the stack, the innermost frame first
   std::vector<int> waiters{};       ///< chips of other workers that wait for this root
   std::vector<Note> notes{};
   std::string fix{};  ///< advice, as a command if there is one; never empty

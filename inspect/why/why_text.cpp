@@ -54,8 +54,8 @@ std::string to_text(const Why& why) {
   if (!why.summary.empty()) {
     summary = fmt::format("{:<8} {}\n", to_string(why.verdict), visible(why.summary));
   }
-  // With the verdict `waits`, no root is blamed yet. The summary comes first, so that even a reader
-  // of only one line knows that.
+  // With the verdict `waits`, no root is blamed yet. The summary then comes first, for readers who
+  // read only one line.
   const bool is_first = why.verdict == Verdict::waits;
   std::string text = is_first ? summary : "";
   for (const Root& root : why.roots) {

@@ -11,7 +11,8 @@ namespace weft {
 
 namespace {
 
-/// Returns the number with three significant digits, or with its whole integer part if longer.
+/// Returns the number with three significant digits, or with all digits before the point if there
+/// are more.
 std::string three_digits(double number) {
   if (number >= 99.95) return fmt::format("{:.0f}", number);
   return number >= 9.995 ? fmt::format("{:.1f}", number) : fmt::format("{:.2f}", number);

@@ -1,5 +1,5 @@
 #pragma once
-/// Formats numbers as the views show them.
+/// Words: formats numbers as the views show them.
 
 #include <cstdint>
 #include <string>
@@ -15,17 +15,17 @@ std::string seconds_text(double seconds);
 std::string time_text(double seconds);
 /// Returns a rate: "348", "12.5", "0.25".
 std::string per_second_text(double rate);
-/// Returns for example "93 %".
+/// Returns a text such as "93 %".
 std::string percent_text(double share);
 /// Returns a metric: "0.1159", "nan".
 std::string metric_text(double value);
-/// Returns for example "512 B", "12.3 KiB", "4.6 MiB".
+/// Returns a text such as "512 B", "12.3 KiB", "4.6 MiB".
 std::string bytes_text(std::int64_t bytes);
-/// Returns for example "worker 2", "workers 0, 2-5".
+/// Returns a text such as "worker 2", "workers 0, 2-5".
 std::string workers_text(const std::vector<int>& workers);
-/// Returns for example "host 1 (node7): silent 7 s".
+/// Returns a text such as "host 1 (node7): silent 7 s".
 std::string silence_text(const HostSight& host);
-/// Returns for example "0-3, 5".
+/// Returns a text such as "0-3, 5".
 std::string ranges_text(std::vector<int> numbers);
 
 }  // namespace weft
