@@ -15,19 +15,19 @@ namespace weft {
 
 namespace action {
 
-/// No worker uses the memory of any host. Clear it for the next generation, in which the state is
-/// at `step`, and call prepared(host, number) for each other host.
+/// Sent when no worker uses any host's memory. The owner clears the memory for the next generation,
+/// which begins at `step`, and calls prepared(host, number) for each host except host 0.
 struct Prepare {
   std::uint64_t generation = 0;
   std::uint64_t step = 0;
   std::uint64_t number = 0;  ///< counts the preparations of the job
-  std::uint64_t seed = 0;    ///< of the job, as in Start; set by the trainer's actor
+  std::uint64_t seed = 0;    ///< the job's seed, as in Start; the trainer's actor sets it
 };
 
 // The following actions are messages to every worker that has joined.
 
-using weft::Start;  ///< the next generation begins, and the memory has been prepared
-/// Sent to all workers except `worker`, which wants its new program number `sequence` for run
+using weft::Start;  ///< all memory is prepared, and the next generation begins
+/// Sent to all workers except `worker`, which wants to run its new program number `sequence` as run
 /// number `run`.
 struct Asked {
   int worker = -1;
@@ -44,7 +44,7 @@ struct Grant {
 };
 /// No further step may begin.
 struct Pause {};
-/// From this step on, the loops are told to end.
+/// The loops are told to end at this step.
 struct EndAt {
   std::uint64_t step = 0;
 };
@@ -64,7 +64,7 @@ struct Cancel {
 };
 /// The job has ended well.
 struct Stop {};
-/// A part of this save could not be written, so the other parts aren't needed.
+/// A part of this save could not be written, so workers that still write their parts may stop.
 struct DropParts {
   std::uint64_t generation = 0;
   std::uint64_t save = 0;
@@ -74,7 +74,8 @@ struct TellSaved {
   SaveEnded ended;
 };
 
-/// A message to this worker: all parts of this save are written, and it can join those of its host.
+/// A message to this worker: all parts of this save are written, and the worker can join those of
+/// its host.
 struct JoinParts {
   int worker = 0;
   std::uint64_t generation = 0;
@@ -85,7 +86,7 @@ struct JoinParts {
 
 struct Kill {
   int worker = -1;
-  bool dumps_stack = false;  ///< it hangs, and may write its stack first
+  bool dumps_stack = false;  ///< the worker hangs, so it may write its stack before it is killed
 };
 /// Start a process for the worker. The previous process is no longer a member of the job.
 struct Launch {
@@ -103,7 +104,7 @@ struct Warn {
 struct GatherDeadline {
   std::uint64_t number = 0;
 };
-/// Call grace_over() after this many milliseconds.
+/// Call grace_over(), which ends a preempted job, after this many milliseconds.
 struct Grace {
   std::uint64_t ms = 0;
 };
@@ -113,12 +114,13 @@ struct Backoff {
   std::uint64_t ms = 0;
 };
 inline constexpr std::uint64_t kWireGraceMs = 1000;
-/// Call wire_grace_over(generation) after kWireGraceMs. Meanwhile a better reason may come.
+/// Call wire_grace_over(generation) after kWireGraceMs. Until then, the loss of a worker or host
+/// may arrive, which explains the broken connection.
 struct WireGrace {
   std::uint64_t generation = 0;
 };
-/// How long a worker's process may outlive its link before that counts as a loss. It is also how
-/// long a link may outlive its process before the next process is started.
+/// How long a worker's process may run after its link has broken before the worker counts as lost.
+/// It is also how long the next process waits for the link of a process that has ended.
 inline constexpr std::uint64_t kLinkGraceMs = 1000;
 /// Call link_grace_over(worker, number) after kLinkGraceMs.
 struct LinkGrace {

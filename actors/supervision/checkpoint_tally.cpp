@@ -73,7 +73,8 @@ void CheckpointTally::set_copy(int host, const std::string& path) {
   }
 }
 
-/// Lets worker 0 join its parts when all other hosts have their copies.
+/// Records a copy of another host. When all other hosts have their copies, lets worker 0 join its
+/// parts.
 Actions CheckpointTally::copy_ended(const SaveEnded& ended) {
   if (ended.error != 0) {
     save_->is_over = true;
@@ -90,7 +91,7 @@ Actions CheckpointTally::save_ended(const SaveEnded& ended) {
   const bool is_current =
       ended.generation == generation_ && save_ && ended.save == save_->number && !save_->is_over;
   if (ended.worker != 0) return is_current ? copy_ended(ended) : Actions{};
-  // A checkpoint is whole even if worker 0 was lost after it had joined the parts.
+  // The checkpoint is whole even if worker 0 was lost right after it had joined the parts.
   const bool is_whole = ended.error == 0;
   if (is_whole && (!last_ || ended.step >= last_->step)) {
     last_ = WholeCheckpoint{.step = ended.step, .path = ended.path, .is_saved = true};

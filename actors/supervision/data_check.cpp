@@ -11,8 +11,8 @@ namespace weft {
 namespace {
 
 using Workers = std::vector<int>;
-using Sides = std::map<int, std::optional<std::uint64_t>>;  // hashes by worker; absent: not
-                                                            // uploaded
+using Sides = std::map<int, std::optional<std::uint64_t>>;  // hash by worker; nothing if the worker
+                                                            // didn't upload
 
 constexpr const char* kAdvice =
     "data, parameters and scalars are global: each worker uploads only the part of its copy "
@@ -32,8 +32,8 @@ std::string name(const Workers& workers) {
   return fmt::format("worker{} {}", workers.size() == 1 ? "" : "s", fmt::join(workers, ", "));
 }
 
-/// Returns the sides, which are groups of workers with the same hash. The largest side comes first;
-/// among sides of the same size, the one with the lowest worker comes first.
+/// Groups the workers by hash; each group is a side. The largest side comes first. Of two sides
+/// with the same size, the one with the lower worker comes first.
 std::vector<Workers> sides_of(const Sides& hashes) {
   std::map<std::optional<std::uint64_t>, Workers> by_hash;
   for (const auto& [worker, hash] : hashes) by_hash[hash].push_back(worker);
@@ -45,9 +45,9 @@ std::vector<Workers> sides_of(const Sides& hashes) {
   return sides;
 }
 
-/// Returns the text that identifies a hash among the workers. State is identified by its name and
-/// type, independent of the line where each worker makes it. An item is identified by its place in
-/// the loader, independent of the name of each worker's dataset.
+/// Returns the key under which the workers' hashes are compared. The key of state is its name and
+/// type, because its line may differ between workers. The key of an item is its place in the
+/// loader, because the dataset's name may differ.
 std::string key_of(const DataHashes& hashes, std::size_t i) {
   const std::string& label = hashes.tensors[i];
   return i < hashes.num_states ? label.substr(0, label.rfind(" ("))
@@ -88,11 +88,11 @@ std::optional<ReplicaFault> DataCheck::came_to(int worker, std::uint64_t run) {
 }
 
 /// Returns the first difference in the uploads for one run. A worker that has data on its chips
-/// already doesn't upload it, so data is compared only among the workers that upload it. State is
-/// different: a worker that doesn't upload it counts as a side of its own.
+/// already doesn't upload it, so data is compared only among the workers that upload it. State must
+/// be uploaded by all workers or by none.
 std::optional<ReplicaFault> DataCheck::compare(const Told& told) const {
   std::map<std::string, Sides> tensors;
-  std::vector<std::pair<std::string, std::string>> order;  // keys and labels
+  std::vector<std::pair<std::string, std::string>> order;  // keys with labels, in order
   std::set<std::string> states;
   for (const auto& [worker, hashes] : told) {
     for (std::size_t i = 0; i < hashes.tensors.size(); ++i) {

@@ -17,26 +17,27 @@ namespace weft {
 /// The first difference between workers that must have the same data.
 struct ReplicaFault {
   std::uint64_t step = 0;
-  int worker = -1;  ///< the only one that differs from the majority; -1 if there is no such worker
+  int worker = -1;  ///< the only worker that differs from the majority; -1 if there isn't exactly
+                    ///< one
   std::string message{};
   Errc code = Errc::corrupt;
 };
 
-/// A run is compared when all workers have sent their hashes for it or have passed it. In a
+/// Compares a run when all workers have sent their hashes for it or have begun a later run. In a
 /// generation each worker sends the hashes of its runs in order, so the difference that is found
 /// first is also the one that happened first.
 class DataCheck {
  public:
   explicit DataCheck(int num_workers) : num_workers_(num_workers) {}
 
-  /// Drops the hashes of the previous generation, because the runs to which they belong are made
+  /// Drops the hashes of the previous generation, because the next generation makes those runs
   /// again.
   void forget() {
     runs_.clear();
     last_runs_.clear();
   }
-  /// Adds a worker's hashes. A malformed message, such as one with a hash but no tensor, is a fault
-  /// too.
+  /// Adds a worker's hashes. Returns a fault if workers differ, or if the message is malformed, for
+  /// example if it has a hash without a tensor.
   std::optional<ReplicaFault> add(const DataHashes& hashes);
   /// Records that the worker's loop has ended and will send no more hashes.
   std::optional<ReplicaFault> ended(int worker);

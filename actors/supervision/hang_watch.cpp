@@ -15,7 +15,7 @@ void HangWatch::look(const HangView& view, Time now) {
     const bool is_open = row.worker >= 0;
     if (row.kind == ActorKind::trainer || !is_open) continue;
     Seen& seen = shown[row.worker];
-    // The time stamp is left out, because a waiting worker renews it.
+    // The row's time stamp isn't compared, because a waiting worker renews it too.
     seen.rows += fmt::format("{} {} {} {} {};", row.pid, static_cast<int>(row.state), row.step,
                              row.collective, row.waiting_for);
     if (row.kind != ActorKind::worker) continue;

@@ -22,8 +22,8 @@ constexpr std::uint64_t kEndingGraceMs = 1000;
 
 }  // namespace
 
-/// Ends the job. It has succeeded, unless its loops ended because they were told to: then it counts
-/// as cancelled.
+/// Ends the job. It has succeeded, unless its loops ended early because they were told to: then it
+/// counts as cancelled.
 void JobState::end_well() {
   phase_ = JobPhase::succeeded;
   const auto early =
@@ -55,7 +55,7 @@ std::string JobState::missing_text(std::span<const Sighting> sightings) const {
       break;
     }
     switch (at(w).place) {
-      case Place::away: break;  // its host was named
+      case Place::away: break;  // hosts_.missing() has named its host
       case Place::due: missing.push_back(fmt::format("{} waits to be started", name(w))); break;
       case Place::starting: missing.push_back(fmt::format("{} has not joined", name(w))); break;
       case Place::unwinding:
@@ -130,8 +130,8 @@ Actions JobState::paused(int worker, std::uint64_t generation, std::uint64_t ste
   return end_if_paused();
 }
 
-/// When every loop is paused or has ended, tells the loops at which step to end. The job doesn't
-/// wait for a worker whose loop has ended, because its process may be gone.
+/// When every loop is paused or has ended, tells the loops at which step to end. An ended loop
+/// needn't be paused, because its process may be gone.
 Actions JobState::end_if_paused() {
   std::uint64_t last = 0;
   for (const WorkerMember& worker : workers_) {
@@ -161,9 +161,9 @@ Actions JobState::end_preempted(const std::string& how, const Failure& lost) {
   return fail_with(std::move(failure));
 }
 
-/// Returns the reason if this loss ends a preempted job, else nothing. It ends the job if the job
-/// doesn't survive the loss and SIGTERM ended the worker, if no loop asks whether to end, or if the
-/// worker could be started again only after a delay.
+/// Returns the reason if this loss ends a preempted job, else nothing. It ends the job if SIGTERM
+/// ended the worker and the job doesn't survive that loss, if no loop asks whether to end, or if
+/// the worker could be started again only after a delay.
 std::optional<std::string> JobState::end_of_preempted(const Failure& lost, bool is_survived) const {
   if (!preempted_) return {};
   if (!is_survived) {

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// The limit on processes in a row that are started for a worker and end before they join.
+/// The limit on processes of a worker that end before they join, one after another.
 constexpr int kStartsInVainMax = 10;
 
 /// The largest number of workers that a message names.
@@ -111,7 +111,8 @@ std::string JobState::also_hanging(std::span<const Sighting> hanging, int but) c
   return text;
 }
 
-/// Handles a loss: the worker is started again, or the job fails. If `alive`, kills its process.
+/// Handles the loss of a worker: starts the worker again, or fails the job. If `alive`, kills the
+/// worker's process.
 Actions JobState::lose(Failure failure, bool alive, std::uint64_t committed, LossKind kind) {
   if (auto ending = end_by(failure, committed, kind)) return *std::move(ending);
   Actions actions = end_generation(failure, committed);
@@ -134,7 +135,7 @@ std::optional<Actions> JobState::end_by(Failure& failure, std::uint64_t committe
   return {};
 }
 
-/// Ends the generation, if it runs, because of this failure. All workers gather.
+/// If a generation runs, ends it because of this failure. All workers then gather.
 Actions JobState::end_generation(const Failure& failure, std::uint64_t committed) {
   if (phase_ == JobPhase::preparing) phase_ = JobPhase::gathering;
   if (phase_ != JobPhase::running) return {};
@@ -145,8 +146,8 @@ Actions JobState::end_generation(const Failure& failure, std::uint64_t committed
           action::GatherDeadline{++deadlines_}};
 }
 
-/// Makes workers leave their loops, and starts those again that have ended. `lost` is the worker
-/// that is killed; -1: none.
+/// Makes running workers leave their loops, and starts workers again that have ended. `lost` is a
+/// worker whose process must be killed; -1: none.
 Actions JobState::gather_again(int lost) {
   Actions actions;
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
@@ -169,7 +170,7 @@ void JobState::host_joined(const HostArrival& arrival) {
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
     if (hosts_.of(w) != arrival.host) continue;
     at(w).place = Place::starting;
-    // The pids of another machine may be the same.
+    // The host may be another machine, whose processes may have the same pids.
     std::erase_if(ended_, [w](const ProcessId& ended) { return ended.worker == w; });
   }
 }
@@ -229,7 +230,7 @@ Action JobState::come_again(int worker) {
   return action::Backoff{.worker = worker, .ms = delay};
 }
 
-/// Launches the worker's next process after all messages of its previous one have arrived, that is,
+/// Starts the worker's next process after all messages of its previous one have arrived, that is,
 /// when its link has ended. A link ends with its process, unless a forked child holds the link
 /// open; then the launch waits only for a LinkGrace.
 Action JobState::launch(int worker) {
@@ -256,7 +257,8 @@ Actions JobState::link_down(int worker) {
   return {action::LinkGrace{worker, ++lost.link_grace}};
 }
 
-/// A process whose link broke and that has not ended during the LinkGrace is lost.
+/// Called at the end of a LinkGrace. If the worker's process still hasn't ended, the worker is
+/// lost.
 Actions JobState::link_grace_over(int worker, std::uint64_t number, const Whereabouts& where,
                                   std::uint64_t committed) {
   WorkerMember& lost = at(worker);

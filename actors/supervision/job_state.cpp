@@ -62,7 +62,7 @@ Actions JobState::joined(int worker, int pid, std::uint64_t committed) {
   at(worker).place = Place::ready;
   at(worker).in_vain = 0;
   at(worker).is_linked = true;
-  ++at(worker).link_grace;  // this cancels a LinkGrace of the previous link
+  ++at(worker).link_grace;  // cancels a LinkGrace of the previous link
   return prepare_if_gathered(committed);
 }
 
@@ -199,9 +199,9 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   return actions;
 }
 
-/// Returns a failure that names the worker whose loop ended after the fewest programs. In a tie
-/// that isn't the sender of `told`: the sender may only have noticed that another loop had ended,
-/// when it was about to run a program that `told` doesn't count.
+/// Returns a failure that names the worker whose loop ended after the fewest programs. In a tie it
+/// names another worker than the sender of `told`, because the sender may only have noticed, before
+/// it ran a further program, that the other loop had ended.
 Failure JobState::uneven(const LoopEnded& told, std::string message) const {
   const LoopEnded* first = &told;
   for (const WorkerMember& worker : workers_) {
@@ -219,7 +219,8 @@ Actions JobState::unfit(const LoopEnded& ended, std::uint64_t committed) {
   const bool known = ended.worker >= 0 && ended.worker < static_cast<int>(workers_.size());
   if (over() || !known) return {};
   const WorkerMember& worker = at(ended.worker);
-  // If this worker was the last to join, its join has begun the generation, so it is `looping`.
+  // If this worker was the last to join, the generation has begun at once, so its place is
+  // `looping`.
   const bool has_joined = worker.place == Place::ready || worker.place == Place::looping;
   if (!has_joined || worker.ended) return {};
   return lose({.code = static_cast<Errc>(ended.error),

@@ -1,6 +1,6 @@
 #pragma once
 /// Members: knows the workers that have joined, and the link to each of them. Decides which workers
-/// an action concerns, and whether a sender is a member. It does no I/O: `Link` is any type whose
+/// receive an action, and whether a sender is a member. It does no I/O: `Link` is any type whose
 /// values can be compared.
 
 #include <map>
@@ -37,7 +37,7 @@ class Members {
  public:
   /// Adds the worker's link in place of its previous one.
   void add(int worker, Link link) { links_.insert_or_assign(worker, std::move(link)); }
-  /// Returns the worker to which this link belongs.
+  /// Returns the worker to which this link belongs; nothing if the link doesn't belong to a member.
   template <typename Other>
   std::optional<int> find(const Other& link) const {
     for (const auto& [worker, known] : links_) {
@@ -45,13 +45,13 @@ class Members {
     }
     return {};
   }
-  /// Returns whether the link belongs to a member. It doesn't if the process was refused or its
-  /// worker was started again.
+  /// Returns whether the link belongs to a member. It doesn't if the process was refused, or if its
+  /// worker was started again since.
   template <typename Other>
   bool has(const Other& link) const {
     return find(link).has_value();
   }
-  /// Removes a link that is down. Returns its worker; nothing if the link doesn't belong to a
+  /// Removes a link that has ended. Returns its worker; nothing if the link doesn't belong to a
   /// member.
   template <typename Other>
   std::optional<int> remove(const Other& link) {
@@ -59,10 +59,10 @@ class Members {
     if (worker) links_.erase(*worker);
     return worker;
   }
-  /// The worker stops being a member.
+  /// Removes the worker and its link.
   void remove_worker(int worker) { links_.erase(worker); }
-  /// Calls tell(worker, link) for every member that the action concerns. The worker of a Launch
-  /// stops being a member.
+  /// Calls tell(worker, link) for every member that receives the action. A Launch first removes its
+  /// worker, because a new process takes the worker's place.
   template <typename Tell>
   void tell(const Action& action, const Tell& tell) {
     if (const auto* launch = std::get_if<action::Launch>(&action)) links_.erase(launch->worker);

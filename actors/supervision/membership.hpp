@@ -14,8 +14,8 @@
 namespace weft {
 
 enum class MemberPlace : std::uint8_t {
-  away,       ///< its host has not joined, so it has no process
-  due,        ///< restart_due() starts its process
+  away,       ///< the worker's host has not joined, so the worker has no process
+  due,        ///< its process is started when restart_due() is called
   starting,   ///< its process has been started or is about to be
   ready,      ///< it has joined or left its loop
   looping,    ///< it is in the loop of this generation or at its end
@@ -26,26 +26,27 @@ enum class MemberPlace : std::uint8_t {
 
 struct WorkerMember {
   int pid = 0;
-  bool is_started = false;  ///< the process `pid` hasn't been seen to end
+  bool is_started = false;  ///< the process `pid` isn't known to have ended
   MemberPlace place = MemberPlace::starting;
   std::optional<LoopEnded> ended{};
-  std::optional<std::uint64_t> paused{};  ///< the first step that it doesn't begin
+  std::optional<std::uint64_t> paused{};  ///< the first step that a paused loop doesn't begin
   int in_vain = 0;  ///< how many processes in a row have ended before they joined
-  bool is_linked = false, awaits_link_end = false;  ///< its link must end before it is launched
+  bool is_linked = false, awaits_link_end = false;  ///< its next process waits for the end of this
+                                                    ///< link
   std::uint64_t link_grace = 0;                     ///< the number of the last LinkGrace
 };
 
 /// A host that joins, or joins again.
 struct HostArrival {
   int host = -1;
-  std::string memory_id{};  ///< names its memory
-  std::string machine{};    ///< its host name
-  bool was_here = false;    ///< it took part in the job before, and has kept its memory
+  std::string memory_id{};  ///< identifies the memory that the host's chips use
+  std::string machine{};    ///< its host name in the network
+  bool was_here = false;    ///< it took part in the job before, and still has its memory
 };
 
 /// The hosts of a job. Host 0 is the trainer's own; it is always there and prepared, and has the
-/// job's state. Another host that joins in place of a lost one is empty: before the loops continue,
-/// a donor gives it the state.
+/// job's state. A host that joins in place of a lost host is empty: before the loops continue, a
+/// donor gives it the state.
 class JobHosts {
  public:
   JobHosts(int num_hosts, int num_workers)
@@ -60,9 +61,9 @@ class JobHosts {
   std::optional<std::string> refuse(int host, int num_hosts) const;
   void joined(const HostArrival& arrival);
   bool has_joined(int host) const { return host == 0 || !at(host).machine.empty(); }
-  /// Returns whether the host takes part with this memory.
+  /// Returns whether the host takes part and has this memory.
   bool holds(int host, const std::string& memory_id) const;
-  /// `is_copied` is true if each other host has the whole state.
+  /// Called when a host is lost. `is_copied` is true if each other host has the whole state.
   void lost(int host, bool is_copied);
   bool is_empty(int host) const { return at(host).is_empty; }
   /// Returns a text for each host that hasn't joined.
@@ -70,7 +71,7 @@ class JobHosts {
 
   /// Begins to prepare all hosts. Returns the number of this preparation.
   std::uint64_t prepare();
-  /// Called when a host has been prepared by the preparation of this number.
+  /// Called when a host has carried out the preparation with this number.
   void prepared(int host, std::uint64_t number);
   bool are_prepared() const;
   /// Returns the names of the hosts that aren't prepared.
@@ -79,17 +80,17 @@ class JobHosts {
   bool have_state() const { return is_copied_ || !some_are_empty(); }
   /// Called when every chip has made a step of the generation, so that no host is empty.
   void all_have_state();
-  /// Returns by host the host that gives it the state, and -1 for a host that has it; nothing if
-  /// all hosts have it.
+  /// Returns for each host its donor, which is the host that gives it the state; -1 for a host that
+  /// has the state. Returns nothing if all hosts have the state.
   std::vector<std::int32_t> donors() const;
 
  private:
   struct Host {
     std::string machine{};    ///< "": it hasn't joined
-    std::string memory_id{};  ///< of the last process that held the slot
+    std::string memory_id{};  ///< of the last process that joined as this host
     bool is_prepared = true;
     bool is_empty = false;
-    bool had_state = true;  ///< when it was lost
+    bool had_state = true;  ///< whether it had state when it was lost
   };
   bool some_are_empty() const { return std::ranges::any_of(hosts_, &Host::is_empty); }
   Host& at(int host) { return hosts_.at(static_cast<std::size_t>(host)); }
@@ -102,15 +103,16 @@ class JobHosts {
   bool is_copied_ = true;  ///< each host that isn't empty has the whole state
 };
 
-/// The last steps that all chips of each other host have committed, as these hosts have told. They
-/// are exact once no worker runs anything, because every worker tells its host's commits when it
-/// joins and when it has left its loop.
+/// For each host except host 0, the last step that all its chips have committed, as workers and
+/// agents have told. The steps are exact once no worker runs anything, because every worker tells
+/// its host's step when it joins and when it has left its loop.
 class HostCommits {
  public:
   explicit HostCommits(int num_hosts) : steps_(static_cast<std::size_t>(num_hosts), 0) {}
 
-  /// Commits of a generation only grow, and a host that has no state stays so. While no loop runs,
-  /// all hosts have the step of prepare(), and a worker that joins may have read an earlier value.
+  /// Records a step that a host has told. Within a generation steps only grow. While no loop runs,
+  /// told steps are ignored: all hosts have the step of prepare(), but a worker that joins may have
+  /// read an earlier one.
   void told(int host, std::uint64_t step) {
     if (loops_run_) at(host) = std::max(at(host), step);
   }
@@ -121,7 +123,7 @@ class HostCommits {
     loops_run_ = false;
   }
   void start() { loops_run_ = true; }
-  /// Returns the least step of the hosts that have state; `own` is that of host 0.
+  /// Returns the lowest step of the hosts that have state; `own` is the step of host 0.
   std::uint64_t least(std::uint64_t own) const {
     return std::accumulate(steps_.begin() + 1, steps_.end(), own,
                            [](std::uint64_t a, std::uint64_t b) { return std::min(a, b); });
@@ -132,7 +134,7 @@ class HostCommits {
   std::uint64_t& at(int host) { return steps_.at(static_cast<std::size_t>(host)); }
 
   std::vector<std::uint64_t> steps_;  ///< by host; host 0 isn't used
-  bool loops_run_ = false;            ///< or have run since prepare()
+  bool loops_run_ = false;            ///< whether loops run, or have run since prepare()
 };
 
 }  // namespace weft

@@ -11,7 +11,7 @@ namespace {
 
 using Verdict = WorkerState::Verdict;
 
-/// How long a worker whose loop has failed waits for the trainer's verdict.
+/// The time that a worker whose loop has failed waits for the trainer's verdict.
 constexpr std::chrono::seconds kFailedPatience{30};
 
 }  // namespace

@@ -8,18 +8,17 @@
 namespace weft {
 namespace {
 
-/// After this many equal failures of one worker without a step in between, it is assumed that the
-/// program itself is wrong, or that something that it needs is missing. Other workers may fail in
-/// between.
+/// After this many equal failures of one worker without a step in between, the program itself is
+/// assumed to be wrong, or something that it needs to be missing. Failures of other workers in
+/// between don't matter.
 constexpr int kRepeatsMax = 3;
-/// The same limit for kills from outside, and lost hosts, before the first step. It is higher,
-/// because on a slow machine a kill may come before that step. With the delays between so many
-/// kills, the job has had minutes to reach that step. Kills after the first step are no sign of a
-/// wrong program.
+/// The corresponding limit for lost hosts and for kills from outside. It applies only before the
+/// first step, and is higher because on a slow machine such a kill may be an accident. The delays
+/// between so many kills give the job minutes to reach its first step.
 constexpr int kKillsMax = 20;
 constexpr std::uint64_t kDelayMaxMs = 60'000;
 
-/// Returns whether the failure would happen again each time that the job is tried.
+/// Returns whether the worker would fail in the same way each time that it is started.
 bool is_wrong_use(Errc code) {
   switch (code) {
     case Errc::invalid_argument:
@@ -35,8 +34,8 @@ bool is_wrong_use(Errc code) {
   }
 }
 
-/// Returns the failure's step. Steps 0 and 1 count as one, because a loop may be one step ahead of
-/// its chips.
+/// Returns the failure's step. Steps 0 and 1 count as the same step, because a loop may be a step
+/// ahead of its chips.
 std::uint64_t step_of(const Failure& failure) { return std::max<std::uint64_t>(failure.step, 1); }
 
 bool are_alike(const Failure& a, const Failure& b) {

@@ -18,39 +18,40 @@ namespace weft {
 
 /// The checked values of a FailureConfig.
 struct RecoveryPolicy {
-  int max_failures = 0;  ///< in incidents; -1: any number
+  int max_failures = 0;  ///< the limit on incidents; -1: no limit
   Restart restart = Restart::worker;
   std::uint64_t backoff_ms = 0;
 
-  /// Returns whether the job survives any loss at all.
+  /// Returns whether the policy lets a job survive a loss.
   bool recovers() const { return max_failures != 0 && restart != Restart::none; }
 };
 
-/// The facts about the job's options that JobState needs.
+/// The job's options that JobState needs.
 struct JobTerms {
   int num_workers = 1;
-  int num_hosts = 1;  ///< each has the same number of workers, in order of their numbers
+  int num_hosts = 1;  ///< each host has the same number of workers, numbered host by host
   RecoveryPolicy recovery{};
   std::uint64_t lease_steps = kLeaseSteps;
   bool keeps_state = true;                  ///< see CheckpointTally
   std::optional<WholeCheckpoint> resume{};  ///< the checkpoint with which the job begins
-  double timeout_s = 0;                     ///< backend.timeout_s, the time that workers have to
-                                            ///< gather
-  double grace_s = 0;  ///< run.grace_s, the time that a preempted job has to end; 0: it is
-                       ///< cancelled
-  bool any_process_joins = false;  ///< any process may join, even if the trainer hasn't started it
+  double timeout_s = 0;                     ///< backend.timeout_s, the limit on the time that
+                                            ///< workers take to gather
+  double grace_s = 0;  ///< run.grace_s, the time that a preempted job has to end; 0: the job is
+                       ///< cancelled at once
+  bool any_process_joins = false;  ///< a process may join although the trainer hasn't started it
   bool has_processes = true;       ///< false: the only worker is a thread of the trainer's process
 };
 
-/// Returns whether the worker was ended by a signal that other processes send, such as SIGKILL.
+/// Returns whether a signal ended the worker that usually comes from another process, such as
+/// SIGKILL.
 bool is_kill(const Failure& failure);
 
 /// Distinguishes losses whose failures look the same.
 enum class LossKind : std::uint8_t {
   other,
-  out_of_memory,  ///< the kernel killed the worker for lack of memory, which is no accident
-  before_join,    ///< it ended by itself before it joined; JobState counts these
-  host,           ///< its host is lost, which is an accident as a kill is
+  out_of_memory,  ///< the kernel killed the worker for lack of memory, so it may well happen again
+  before_join,    ///< the process ended by itself before it joined; JobState counts these losses
+  host,           ///< its host is lost, which is assumed to be an accident, like a kill
 };
 
 /// An incident is the loss of one or more workers before the loops of the next generation begin. A
@@ -60,12 +61,12 @@ class Recovery {
  public:
   explicit Recovery(RecoveryPolicy policy) : policy_(policy) {}
 
-  /// Returns nothing if the job survives the failure, and counts the failure. Otherwise returns the
-  /// reason, which is added to the failure's message; it is "" if the policy survives no failure at
-  /// all. `committed` is the step at which the job would continue.
+  /// If the job survives the failure, counts it and returns nothing. Otherwise returns the reason,
+  /// which is added to the failure's message; it is "" if the policy survives no failure at all.
+  /// `committed` is the step at which the job would continue.
   std::optional<std::string> refuse(const Failure& failure, std::uint64_t committed,
                                     LossKind kind = LossKind::other);
-  /// Called when all workers have joined again, and their loops begin at this step.
+  /// Called when all workers have joined again and their loops begin at this step.
   void resumed(std::uint64_t step);
   /// Returns the milliseconds to wait before the worker that was lost last is started again.
   std::uint64_t delay_ms() const;
@@ -81,7 +82,7 @@ class Recovery {
   std::set<int> incident_;  ///< the workers lost in the current incident; empty: there is none
   int incidents_ = 0;
   std::uint64_t last_step_ =
-      0;              ///< the step at which the job continued, or would have, after the last
+      0;              ///< the step at which the loops last continued, or would have after the last
                       ///< incident
   int in_a_row_ = 0;  ///< incidents since the job last made a step
 };

@@ -74,8 +74,8 @@ std::optional<ReplicaFault> ReplicaCheck::compare(std::uint64_t number, const St
   return fault;
 }
 
-/// Returns the sides, which are groups of chips with the same hash. The largest side comes first;
-/// among sides of the same size, the one with the lowest chip comes first.
+/// Groups the chips by hash; each group is a side. The largest side comes first. Of two sides with
+/// the same size, the one with the lower chip comes first.
 std::vector<ReplicaCheck::Chips> ReplicaCheck::sides_of(const std::vector<Shard>& shards) {
   std::map<std::uint64_t, Chips> by_hash;
   for (const Shard& shard : shards) by_hash[shard.hash].push_back(shard.chip);

@@ -6,9 +6,9 @@
 namespace weft {
 namespace {
 
-/// The number of reports that each of the three queues keeps. If a loop makes more reports before
-/// its first step, or between the step that all chips have committed and its own, some of them may
-/// be delivered twice.
+/// The number of reports that each of the three queues keeps. If a loop makes more reports than
+/// that before its first step, or while it is ahead of the step that all chips have committed, some
+/// may be passed twice.
 constexpr std::size_t kKnownMax = 4096;
 
 /// The number of generations whose reports may still arrive from the log.
@@ -32,8 +32,8 @@ void ReportFilter::begin_generation(std::uint64_t generation, std::uint64_t step
   if (begins_.size() > kBeginsMax) begins_.erase(begins_.begin());
 }
 
-/// Returns the Begin of the report's generation if the loop made the report before its first step
-/// in that generation. Returns null otherwise, and for the first generation.
+/// If the loop made this report before its first step in the report's generation, returns the Begin
+/// of that generation. Otherwise, and in the first generation, returns null.
 ReportFilter::Begin* ReportFilter::first_step_of(const Report& report) {
   const auto begun = begins_.find(report.generation);
   if (report.generation <= 1 || begun == begins_.end()) return nullptr;
@@ -71,8 +71,8 @@ bool ReportFilter::is_new(const Report& report) {
     if (begin->next) {
       place.second = (*begin->next)++;
     } else if (last_ && last_->first == place.first) {
-      // Reports that the step itself has made keep their numbers. This report, made before the
-      // loop's first step, gets a number after theirs.
+      // Reports that the loop made during the step have their numbers. This report, made before the
+      // loop's first step, gets the number after theirs.
       place.second = std::max(place.second, last_->second + 1);
     }
   }

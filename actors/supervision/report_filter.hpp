@@ -1,6 +1,7 @@
 #pragma once
 /// ReportFilter: passes every report of a run exactly once. A loop that continues after the loss of
-/// a worker repeats some steps, and so their reports. It does no I/O, and its size is bounded.
+/// a worker repeats some steps, and therefore their reports. It does no I/O, and its size is
+/// bounded.
 
 #include <cstdint>
 #include <deque>
@@ -15,14 +16,14 @@ namespace weft {
 
 class ReportFilter {
  public:
-  /// Called when the loops of `generation` begin at `step` and load `checkpoint`; "" means that
-  /// they load none.
+  /// Called when the loops of `generation` begin at `step`. `checkpoint` is the checkpoint that
+  /// they load; "" means none.
   void begin_generation(std::uint64_t generation, std::uint64_t step,
                         const std::string& checkpoint = {});
-  /// Returns false for a report that an earlier generation has made. The loop's reports after its
-  /// first step are recognized by step and number. Reports before that step are recognized by their
-  /// metrics or their checkpoint. If the loop has loaded a reported checkpoint, the reports that
-  /// follow are recognized by their numbers, counted from the report of that checkpoint.
+  /// Returns false if an earlier generation has made the same report. Reports after a loop's first
+  /// step are recognized by step and number. Reports before that step are recognized by their
+  /// metrics or their checkpoint. If the loop has loaded a reported checkpoint, the following
+  /// reports are recognized by their numbers, counted from the report of that checkpoint.
   bool is_new(const Report& report);
   /// Returns the number of reports received, new or not.
   std::uint64_t count() const { return count_; }
@@ -31,8 +32,8 @@ class ReportFilter {
   using Place = std::pair<std::uint64_t, std::uint32_t>;  ///< step, and number within that step
   struct Begin {
     std::uint64_t step = 0;
-    /// The number of the loop's next report at `step`. Absent if it is unknown which reports of
-    /// that step the loop makes again.
+    /// The number of the loop's next report at `step`. Absent if it isn't known which reports of
+    /// that step the loop repeats.
     std::optional<std::uint32_t> next;
   };
   struct Known {
@@ -49,12 +50,12 @@ class ReportFilter {
   bool is_known(const Report& report, std::uint64_t digest, Begin& begin) const;
   void remember(const Report& report, std::uint64_t digest, const Place& place, bool at_begin);
 
-  std::optional<Place> last_;    ///< the latest place of a report
+  std::optional<Place> last_;    ///< the step and number of the latest report
   std::deque<Known> greetings_;  ///< the first reports that loops made before their first steps
-  std::deque<Known> recent_;     ///< the last ones of all other reports
+  std::deque<Known> recent_;     ///< the latest of all other reports
   std::deque<Saved> saved_;
-  /// By generation; the last kBeginsMax are kept. Earlier generations than the current one are
-  /// needed, because reports that they made may still arrive from the log.
+  /// By generation; the last kBeginsMax are kept. Past generations are needed because reports that
+  /// they made may still arrive from the log.
   std::map<std::uint64_t, Begin> begins_;
   std::uint64_t count_ = 0;
 };

@@ -13,11 +13,12 @@ namespace weft {
 namespace {
 
 /// The number of recent runs whose programs are remembered. A worker can be two runs ahead of
-/// another, or any number if its runs have no collectives.
+/// another, or further ahead if its runs have no collectives.
 constexpr std::size_t kRecentRuns = 4096;
 
-/// The number of recent saves whose ends are remembered for a slow loop. Without its part, later
-/// saves fail, and the other loops fail at the second failed save in a row.
+/// The number of recent saves whose ends are remembered for a slow loop. A loop can't be slower
+/// than this: without its part later saves fail, and the other loops fail at the second failed save
+/// in a row.
 constexpr std::size_t kSavesMax = 8;
 
 }  // namespace
@@ -75,8 +76,8 @@ std::uint64_t WorkerState::pause() {
 
 void WorkerState::end_at(std::uint64_t step) {
   now_.end_at = step;
-  now_.granted = std::numeric_limits<std::uint64_t>::max();  // the grace is now the limit, not the
-                                                             // lease
+  now_.granted = std::numeric_limits<std::uint64_t>::max();  // run.grace_s limits the loop from now
+                                                             // on
 }
 
 std::optional<ProgramSeen> WorkerState::asked(std::uint32_t sequence, std::uint64_t run) {
