@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::chrono::seconds kBetweenLooks{1};
 
-/// Returns how many rows a thread takes at a time. The number is so small that every thread gets
-/// rows, and that all threads stop soon after the reader drops its batches.
+/// Returns how many rows a thread takes at a time: few enough that every thread gets rows, and that
+/// all threads stop soon after a drop().
 std::size_t rows_at_once(std::size_t rows, int num_threads) {
   const auto threads = static_cast<std::size_t>(num_threads);
   return std::clamp<std::size_t>((rows + 2 * threads - 1) / (2 * threads), 1, 64);
@@ -118,8 +118,8 @@ void BatchReader::drop() {
   is_dropping_ = false;
 }
 
-/// Takes rows for the calling thread from the oldest begun batch that has rows left. Returns an
-/// empty claim if nothing is left to read. The caller must hold the mutex.
+/// Takes rows for the calling thread from the oldest batch that has rows left. Returns an empty
+/// claim if no batch has. The caller must hold the mutex.
 BatchReader::Claim BatchReader::claim() {
   int unfilled = 0;
   for (const auto& filling : fillings_) {
@@ -151,7 +151,7 @@ void BatchReader::work(const std::stop_token& stop, Reading& reading) {
     --claimed.filling->working;
     if (!is_filled(*claimed.filling)) continue;
     filled_.notify_all();
-    has_work_.notify_all();  // the threads may now begin another batch
+    has_work_.notify_all();  // now the threads may work on the next batch
   }
 }
 
@@ -189,7 +189,7 @@ void BatchReader::read_item(const Item& item, ItemMemory places, Reading& readin
   reading.index.store(-1, std::memory_order_relaxed);
 }
 
-/// Reads and hashes the first row of the batch if this worker's chips don't hold that row. This
+/// If this worker's chips don't hold the first row of the batch, reads and hashes that row. This
 /// happens before the worker's own rows are read, so that a stream is read in order.
 void BatchReader::hash_first(const Filling& filling, const SampleOrder& order, ItemBuffer& scratch,
                              Reading& reading, Finished& counts) {
@@ -198,7 +198,7 @@ void BatchReader::hash_first(const Filling& filling, const SampleOrder& order, I
   try {
     read_item(first, scratch.memory(), reading);
     counts.first_hashes = hashes_of(scratch.memory());
-  } catch (...) {  // the worker whose chips hold the row throws this error
+  } catch (...) {  // ignored: a worker whose chips hold this row throws the error
     reading.index.store(-1, std::memory_order_relaxed);
   }
 }
@@ -225,7 +225,7 @@ void BatchReader::fill_row(Filling& filling, const SampleOrder& order, std::int6
   std::vector<std::span<std::byte>> places(scratch.memory().begin(), scratch.memory().end());
   for (std::size_t f = 0; f < num_fields; ++f) {
     std::byte* const whole = layout.whole_item(f, row, filling.memory);
-    // An item that is longer than its row is read into other memory first, then cut.
+    // An item that is longer than its row is read into `scratch` first, and then cut.
     if (whole != nullptr && layout.item_bytes(f) == places[f].size()) {
       places[f] = {whole, places[f].size()};
     }

@@ -24,22 +24,22 @@ namespace weft {
 
 struct BatchReaderOptions {
   int num_threads = 1;
-  int at_a_time = 1;        ///< how many of the begun batches the threads work on at a time
-  bool has_weight = false;  ///< the layout has one field more than the dataset: a weight, 1 or 0
-                            ///< for each row
+  int at_a_time = 1;        ///< the limit on batches that the threads work on at the same time
+  bool has_weight = false;  ///< the layout has a field after those of the dataset: the weight of
+                            ///< each row, 1 or 0
 };
 
-/// The rows that a worker has in batches of one shape.
+/// The layout of this worker's rows in batches of one shape.
 struct BatchRows {
   RowLayout layout;
   std::int64_t rows = 0;  ///< number of rows in the global batch
 };
 
-/// An item that a thread was reading at two successive checks by finish().
+/// An item that a thread was still reading at the second of two checks by finish().
 struct SlowItem {
   std::int64_t index = 0;
   int tid = 0;
-  std::int64_t since_ns = 0;  ///< time of the first of these checks, by CLOCK_BOOTTIME
+  std::int64_t since_ns = 0;  ///< when the first check saw this read, by CLOCK_BOOTTIME
 };
 
 /// Reads batches, and returns them in the order of the begin() calls. Only one thread may use it.
@@ -52,23 +52,26 @@ class BatchReader {
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;
 
-  /// Starts to read a batch. The threads write to `memory` until the batch is finished or dropped.
-  /// `shape` is an index into the constructor's shapes. If `is_compared`, the first item of the
-  /// global batch is read and hashed too.
+  /// Starts to read a batch. The threads write to `memory` until finish() returns the batch or
+  /// drop() drops it. `shape` is an index into the constructor's shapes. If `is_compared`, the
+  /// first item of the global batch is read and hashed too.
   void begin(std::uint64_t batch, std::size_t shape, BatchMemory memory, bool is_compared = false);
-  /// Returns whether finish() would return at once.
+  /// Returns whether the next finish() would return at once.
   bool is_ready();
   struct Finished {
-    std::int64_t num_items = 0;  ///< number of rows that have items, over all workers
-    /// The elements of the packed rows that this worker has read, and how many of them are padding.
+    std::int64_t num_items = 0;  ///< number of rows that have items, of all workers
+    /// The elements of the packed rows that this worker has read, and how many of these are
+    /// padding.
     std::int64_t elements = 0;
     std::int64_t padding = 0;
-    std::vector<std::uint64_t> first_hashes{};  ///< by field; empty if the batch isn't compared
+    std::vector<std::uint64_t> first_hashes{};  ///< of the first item, by field; empty if the batch
+                                                ///< isn't compared
   };
-  /// Waits for the oldest batch. Meanwhile calls `on_slow` each second with the item whose read
-  /// takes longest. If rows threw exceptions, rethrows that of the first such row.
+  /// Waits for the oldest batch and removes it. Meanwhile calls `on_slow` each second with the item
+  /// whose read takes longest. If reads of rows threw exceptions, rethrows that of the first such
+  /// row.
   Finished finish(const std::function<void(const SlowItem&)>& on_slow = {});
-  /// Drops all batches. Returns when no thread writes to their memory any more.
+  /// Drops all batches. Waits until no thread writes to their memory any more.
   void drop();
 
  private:
@@ -78,7 +81,7 @@ class BatchReader {
     BatchMemory memory{};
     bool is_compared = false;
     std::size_t claimed = 0;  // how many rows threads have taken
-    int working = 0;          // number of threads that read its rows
+    int working = 0;          // number of threads that read rows of this batch
     Finished counts{};
     std::int64_t failed_row = 0;
     std::exception_ptr failure{};
@@ -88,14 +91,14 @@ class BatchReader {
     std::size_t begin = 0;  // range of the layout's rows
     std::size_t end = 0;
   };
-  /// The item that a thread is reading. `begun` counts the thread's reads, to distinguish a later
-  /// read of the same item.
+  /// The item that a thread is reading. `begun` counts the thread's reads, which distinguishes two
+  /// reads of the same item.
   struct Reading {
     std::atomic<int> tid{0};
     std::atomic<std::int64_t> index{-1};
     std::atomic<std::uint64_t> begun{0};
   };
-  /// The read that the waiting thread saw at its last check.
+  /// The read of a thread that finish() saw at its last check.
   struct Seen {
     std::uint64_t begun = 0;
     std::int64_t since_ns = 0;
@@ -127,7 +130,8 @@ class BatchReader {
   std::condition_variable filled_;
   std::deque<std::shared_ptr<Filling>> fillings_;  // oldest first
   std::vector<Reading> readings_;                  // by thread
-  std::atomic<bool> is_dropping_{false};           // the threads' reads aren't wanted any more
+  std::atomic<bool> is_dropping_{false};           // set while drop() waits: the threads may stop
+                                                   // reading early
   std::vector<std::jthread> threads_;
 };
 

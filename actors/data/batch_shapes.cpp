@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// Returns the spec of a field's tensor. A spec may omit the last dims.
+/// Returns the spec of a field's tensor. A spec from the options may omit the last dims.
 PartitionSpec spec_of(const std::string& field, const DeviceLoaderOptions& options,
                       const Mesh& mesh) {
   const auto own = options.field_sharding.find(field);
@@ -24,7 +24,7 @@ PartitionSpec spec_of(const std::string& field, const DeviceLoaderOptions& optio
 }
 
 /// Returns the sharding of a field's tensor. A smaller last batch whose rows can't be divided
-/// evenly among the parts of dim 0 is given to every chip as a whole.
+/// evenly among the parts of dim 0 is given completely to every chip.
 Sharding sharding_of(const std::string& field, const TensorType& type, PartitionSpec spec,
                      bool is_last, const Mesh& mesh, const std::source_location& where) {
   const auto num_dims = static_cast<std::size_t>(type.shape.size());

@@ -1,7 +1,7 @@
 #pragma once
 /// BatchShapes: knows the shapes that a loader's batches can have, and chooses the shape of each
-/// batch. Every shape needs a compiled program of its own, so there are few. There is only one,
-/// unless the last batch of an epoch is smaller or sequences are cut to buckets.
+/// batch. Every shape needs its own compiled program, so there are few shapes: a single one, unless
+/// the last batch of an epoch is smaller or sequences are cut to buckets.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace weft {
 
-/// The layout of a batch, by field. With pad_last, a weight follows the fields of the dataset.
+/// The type and sharding of a batch's fields. With pad_last, a weight follows the fields of the
+/// dataset.
 struct BatchLayout {
   std::vector<TensorType> types{};  ///< [rows, ...]
   std::vector<Sharding> shardings{};
@@ -35,7 +36,7 @@ class BatchShapes {
   const std::vector<BatchLayout>& layouts() const { return layouts_; }
   struct Choice {
     std::size_t layout = 0;
-    double padding = 0;  ///< share of the elements of bucketed fields that are padding
+    double padding = 0;  ///< the share of padding in the elements of bucketed fields
   };
   /// Returns the shape of a batch. Throws invalid_argument for an item that is longer than the last
   /// bucket.

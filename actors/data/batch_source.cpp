@@ -136,8 +136,8 @@ BatchSource::Ready BatchSource::take(std::uint64_t batch, std::uint64_t end) {
 }
 
 /// Begins to read the batches before number `end`, as many as prefetching allows. make_input()
-/// returns only memory that no run uses any more, so that the reads don't write over a batch that a
-/// run still needs.
+/// returns only memory that no run uses any more, so the reads don't overwrite a batch that a run
+/// still needs.
 void BatchSource::read_ahead(std::uint64_t end) {
   const auto ahead =
       static_cast<std::size_t>(options_.loader_prefetch_size + options_.device_prefetch_size);
@@ -162,14 +162,14 @@ void BatchSource::read_ahead(std::uint64_t end) {
 }
 
 /// Returns whether the workers compare the first item of this batch. Batches are counted from the
-/// first one of this loop, so that the first batch after the loss of a worker is compared too.
+/// first batch of this loop, so that the first batch after the loss of a worker is compared too.
 bool BatchSource::is_compared(std::uint64_t batch) {
   if (!first_) first_ = batch;
   return batch >= *first_ && is_due(runtime().check_data(), batch - *first_ + 1);
 }
 
-/// Notes the hashes of the batch's first item, by field, so that the trainer compares them between
-/// the workers. `hashes` is empty if the batch isn't compared.
+/// Notes the hashes of the batch's first item, by field, so that the trainer compares the workers.
+/// `hashes` is empty if the batch isn't compared.
 void BatchSource::compare(std::uint64_t batch, const std::vector<std::uint64_t>& hashes) {
   if (hashes.empty()) return;
   const std::int64_t item = options_.sampler->order_at(batch)->item(batch, 0).index;

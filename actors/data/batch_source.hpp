@@ -23,8 +23,8 @@ class JobLoaders;
 /// Only the loop's thread may use it.
 class BatchSource {
  public:
-  /// The options must be checked, with `options.sampler` set. `place` is the source line that makes
-  /// the loader.
+  /// The options must be checked, with `options.sampler` set. `place` is the source line at which
+  /// the loop makes the loader.
   BatchSource(WorkerRuntime& runtime, JobLoaders& loaders, const Recorder& recorder,
               DatasetPtr dataset, DeviceLoaderOptions options, BatchShapes shapes,
               std::shared_ptr<LoaderProgress> progress, std::string place);
@@ -33,9 +33,8 @@ class BatchSource {
   const DeviceLoaderOptions& options() const { return options_; }
   LoaderProgress& progress() const { return *progress_; }
   std::uint64_t batches_per_epoch() const { return options_.sampler->steps_per_epoch(); }
-  /// The result of take(), which returns the buffers of batch number `batch`. If the batches that
-  /// were read ahead don't begin with this one, take() drops them. It then reads ahead up to batch
-  /// `end`.
+  /// The result of take(), which waits for batch number `batch`. If other batches were read ahead,
+  /// take() drops them. Then it reads ahead, up to batch `end`.
   struct Ready {
     std::vector<BufferPtr> buffers{};
     std::int64_t num_items = 0;
@@ -45,7 +44,7 @@ class BatchSource {
   /// and take() throws.
   void close();
   bool is_closed() const { return runtime_ == nullptr; }
-  /// This and loaders() throw invalid_argument after close().
+  /// This function and loaders() throw invalid_argument after close().
   WorkerRuntime& runtime() const;
   JobLoaders& loaders() const;
 
@@ -63,15 +62,15 @@ class BatchSource {
   BatchShapes shapes_;
   const std::shared_ptr<LoaderProgress> progress_;
   const std::string place_;
-  std::optional<std::uint64_t> first_;  // the first batch that was begun
-  std::uint64_t next_ = 0;              // the next batch to begin
+  std::optional<std::uint64_t> first_;  // the first batch that this loop has begun to read
+  std::uint64_t next_ = 0;              // the next batch to read
   struct Begun {
     std::vector<ChipInput> inputs{};  // the memory into which the reader writes
     double padding = 0;
-    std::exception_ptr failure{};  // if set, there is no batch: take() throws this error in its
-                                   // place
+    std::exception_ptr failure{};  // if set, the batch couldn't be begun, and take() throws this
+                                   // error
   };
-  std::deque<Begun> begun_;  // the batches before next_ that take() hasn't returned yet
+  std::deque<Begun> begun_;  // the batches before next_ that take() hasn't returned
   BatchReader reader_;
 };
 

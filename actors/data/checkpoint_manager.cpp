@@ -17,7 +17,7 @@ namespace weft {
 CheckpointManager::CheckpointManager() : checkpoints_(get_context().checkpoints().add_manager()) {}
 
 JobCheckpoints& CheckpointManager::checkpoints() const {
-  // The loop's thread also destroys the checkpoints, so they can't vanish after this check.
+  // Only this thread, the loop's, destroys the checkpoints, so they exist until this call returns.
   const std::shared_ptr<JobCheckpoints> checkpoints = checkpoints_.lock();
   if (checkpoints == nullptr) {
     fail(Errc::invalid_argument,

@@ -15,10 +15,10 @@
 namespace weft {
 namespace {
 
-/// The limit on writing threads of a host. More of them wouldn't write faster.
+/// The limit on a host's threads that write. More threads wouldn't write faster.
 constexpr int kThreadsPerHost = 4;
 
-/// Calls `function` and logs its error. Such an error doesn't make the save fail.
+/// Calls `function`. If that throws, only logs the error, because the save doesn't depend on it.
 template <typename Function>
 void try_to(const char* what, Function function) {
   try {
@@ -76,7 +76,7 @@ void CheckpointWriter::run(PartJob& job, const std::atomic<bool>& is_dropped) {
     written.message = failure.message;
   }
   // Only the loop's thread may free the buffers, and it does so after held->end(). Therefore this
-  // thread drops its own references first.
+  // thread drops its references before it calls held->end().
   job.shards.clear();
   job.memory.clear();
   job.reads.clear();
@@ -96,7 +96,7 @@ void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished
   const std::string& folder = options_.config.path;
   make_folders(folder);
   (void)begin_checkpoint(files, folder, job.table.step, options_.owner, job.save);
-  // Only one save is in progress, so no worker writes an unfinished checkpoint of an earlier save.
+  // No other save is in progress, so unfinished checkpoints of earlier saves can be removed.
   if (options_.part == 0) remove_unfinished(files, folder, unfinished);
   wait_for_run_(job.save);
   const PartOptions part{.threads = std::max(1, kThreadsPerHost / options_.num_parts),
@@ -114,8 +114,9 @@ void CheckpointWriter::write_part_of(PartJob& job, const std::string& unfinished
   write_part_table(files, unfinished, options_.part, options_.num_parts, job.table);
 }
 
-/// Waits for the parts of all workers, then joins them to a checkpoint. If a part failed, removes
-/// the parts. Only the writer of part 0 calls this, after it has written its own part.
+/// Waits for the parts of all workers, then joins them to a checkpoint. If a part could not be
+/// written, removes all parts. Only the writer of part 0 calls this, after it has written its own
+/// part.
 void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   const auto drop = [&] {
     try_to("remove an unfinished checkpoint",
@@ -123,20 +124,20 @@ void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   };
   Permits& permits = link_.permits();
   if (!permits.wait_parts(job.save)) {
-    if (permits.wait_end(job.save)) drop();  // otherwise other workers may still write
+    if (permits.wait_end(job.save)) drop();  // without this, others may still write
     return;
   }
   const SaveEnded ended = join(job, unfinished);
   if (ended.error != 0) drop();
   link_.save_ended(ended);
-  // Until the trainer knows of this checkpoint, it would continue from an older one. Therefore the
-  // older ones are removed only after the trainer has confirmed the save.
+  // Before the trainer has confirmed the save, a loop may have to continue from an older
+  // checkpoint. Therefore older checkpoints are removed only after that.
   const auto known = permits.wait_end(job.save);
   if (!known) return;
   if (known->error == 0) {
     try_to("remove old checkpoints", [&] { remove_superseded(job.table.step); });
   } else if (ended.error == 0) {
-    // Another host couldn't store its copy.
+    // The save failed because another host couldn't store its copy.
     try_to("remove a copy", [&] { (void)remove_checkpoint(*options_.files, ended.path); });
   }
 }
@@ -156,15 +157,15 @@ SaveEnded CheckpointWriter::join(const PartJob& job, const std::string& unfinish
   return ended;
 }
 
-/// Removes checkpoints that the one of this step supersedes. Keeps later ones: they are copies of
-/// an interrupted save, which the next save of that step replaces. A checkpoint that a reader has
-/// open stays until the next call.
+/// Removes older checkpoints that the checkpoint of this step supersedes. Checkpoints of later
+/// steps are copies of an interrupted save; the next save of that step replaces them. A checkpoint
+/// that a reader has open stays until the next call.
 void CheckpointWriter::remove_superseded(std::uint64_t step) {
   const RetentionPolicy policy = policy_of(options_.config);
   if (policy.max_to_keep == 0) return;
   const std::string& folder = options_.config.path;
-  // Checkpoints of steps that were saved again are removed first. Otherwise they would appear again
-  // when the later saves of these steps are removed.
+  // If a step was saved again, its earlier checkpoint is removed first. Otherwise that one would be
+  // listed again once the later one is removed.
   for (const std::string& path : list_replaced_checkpoints(folder)) {
     (void)remove_checkpoint(*options_.files, path);
   }

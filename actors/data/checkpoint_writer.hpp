@@ -1,6 +1,6 @@
 #pragma once
-/// CheckpointWriter: writes a worker's parts of checkpoints on a thread of its own. The writer of
-/// the first worker that stores to a folder also joins the parts of all workers that do.
+/// CheckpointWriter: writes a worker's parts of checkpoints on a thread of its own. Of the workers
+/// that store to the same folder, the first one's writer also joins all their parts.
 
 #include <atomic>
 #include <cstddef>
@@ -29,20 +29,22 @@ struct PartJob {
   std::uint64_t save = 0;      ///< the run number that the workers agreed on for this save
   CheckpointManifest table{};  ///< all tensors, with empty lists of shards
   std::vector<SourceShard> shards{};
-  std::vector<std::size_t> tensors{};  ///< for each shard an index into `table.tensors`
-  std::vector<std::shared_ptr<const std::byte>> memory{};  ///< memory of each shard
-  std::vector<std::function<void()>> reads{};  ///< functions that fill the memory of shards that
-                                               ///< come from a file
+  std::vector<std::size_t> tensors{};  ///< for each shard, the index of its tensor in
+                                       ///< `table.tensors`
+  std::vector<std::shared_ptr<const std::byte>> memory{};  ///< the memory that holds each shard
+  std::vector<std::function<void()>> reads{};  ///< functions that read shards from a file into
+                                               ///< their memory
   std::shared_ptr<HeldBuffers> held{};
 };
 
 struct CheckpointWriterOptions {
   int worker = 0;
-  int part = 0;  ///< number of its part among those in the folder; part 0 joins them
+  int part = 0;  ///< number of the worker's part among those in its folder; the writer of part 0
+                 ///< joins them
   int num_parts = 1;
   std::uint64_t generation = 1;
-  std::string owner{};  ///< distinguishes this job's unfinished checkpoints from those of other
-                        ///< jobs
+  std::string owner{};  ///< the owner of unfinished checkpoints, which distinguishes this job's
+                        ///< from those of other jobs
   CheckpointConfig config{};
   FileSystem* files = &posix_file_system();
 };
@@ -50,8 +52,8 @@ struct CheckpointWriterOptions {
 /// Only the loop's thread may use it.
 class CheckpointWriter {
  public:
-  /// The writer's thread calls `wait_for_run`, which must return when run number `run` has written
-  /// the shards' elements.
+  /// The writer's thread calls `wait_for_run`. That function must return when run number `run` has
+  /// written the elements of all shards.
   CheckpointWriter(WorkerLink& link, CheckpointWriterOptions options,
                    std::function<void(std::uint64_t run)> wait_for_run);
   /// Drops a save in progress.
@@ -59,11 +61,11 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Begins to write the part, after the previous part is finished. The trainer is told when the
-  /// part is durable, or why it is not. Part 0 also tells the trainer when the checkpoint is
+  /// Waits for the previous part, then begins to write this one. Tells the trainer when the part is
+  /// durable, or why it isn't. The writer of part 0 also tells the trainer when the checkpoint is
   /// durable. A save that failed leaves no files.
   void write(PartJob job);
-  /// Called when the loop waits for the part. From now on the part is written at normal priority.
+  /// Called when the loop waits for the part. From then on the part is written at normal priority.
   void hurry();
 
  private:

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// Returns one line for each tensor. All workers must have the same listing.
+/// Describes the tensors to save, one per line. The listings of all workers must be equal.
 std::string listing_of(const CheckpointManifest& table) {
   std::string text;
   for (const StoredTensor& tensor : table.tensors) {
@@ -84,7 +84,8 @@ void JobCheckpoints::require_whole(const std::string& name, const Sharding& shar
        name, options_.config.path);
 }
 
-/// Returns the positions of the chips that store to this host's folder: all, or those of this host.
+/// Returns the positions of the chips that store to the same folder as this host: either all chips,
+/// or those of this host.
 std::vector<int> JobCheckpoints::storing_positions() const {
   const Mesh& mesh = *runtime_.mesh();
   const int host = host_of(mesh, runtime_.positions().front());
@@ -95,7 +96,7 @@ std::vector<int> JobCheckpoints::storing_positions() const {
   return positions;
 }
 
-/// Returns whether a save is due now. A step that is saved is not due again. If the loss of a
+/// Returns whether a save is due now. It isn't if this step was or is being saved. If the loss of a
 /// worker interrupted a save, that save is due in the next generation.
 bool JobCheckpoints::is_due() const {
   const std::uint64_t step = runtime_.step();
@@ -112,8 +113,8 @@ void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& o
   runtime_.recorder().at(where);
   wait(false);
   PartJob job = describe(state, options, where);
-  // A job that is about to end has little time and nothing else to do, so it writes at normal
-  // priority.
+  // A job that is about to end has little time, and its loop does nothing else meanwhile, so the
+  // part is written at normal priority.
   job.held = std::make_shared<HeldBuffers>(!is_async || link_.permits().is_ending());
   add_shards(job, state, where);
   job.save = agree(job.table, where);
@@ -130,8 +131,8 @@ void JobCheckpoints::save(std::span<const Parameter> state, const SaveOptions& o
   if (!is_async) wait(true);
 }
 
-/// Lets all workers agree on the save's tensors. The first save shows the trainer all names. A
-/// later save shows only the difference from the previous save, whose listing all workers have.
+/// Lets all workers agree on the save's tensors. The first save sends the trainer all names. A
+/// later save sends only the difference from the previous listing, which all workers have.
 std::uint64_t JobCheckpoints::agree(const CheckpointManifest& table,
                                     const std::source_location& where) {
   std::string listing = listing_of(table);
@@ -187,7 +188,7 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
                                  .is_max_best = options_.config.best_mode == BestMode::max}),
       .loaders = loaders_.made(),
       .dcn_shape = dcn_shape(mesh)};
-  if (options_.part == 0) {  // its table becomes the manifest
+  if (options_.part == 0) {  // the manifest is made of its table
     job.table.commands = link_.permits().with_commands(
         [](const LoopCommands& commands) { return commands.known(); });
   }
@@ -212,7 +213,7 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
   return job;
 }
 
-/// Adds, for each tensor, the shards that the chips of this worker store.
+/// Adds the shards that this worker's chips store.
 void JobCheckpoints::add_shards(PartJob& job, std::span<const Parameter> state,
                                 const std::source_location& where) {
   OwnState own = own_state(runtime_, state, *job.held, storing_positions(), where);

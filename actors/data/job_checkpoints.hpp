@@ -24,28 +24,31 @@ namespace weft {
 /// A part of a tensor that a chip of this worker owns (assign_owners()).
 struct OwnShard {
   std::size_t tensor = 0;  ///< index of the tensor
-  int position = 0;        ///< the chip's position in the mesh
+  int position = 0;        ///< position in the mesh of the chip that owns it
   Box box{};
-  Shape room{};                                 ///< the size of the memory, per dim
+  Shape room{};                                 ///< the size of the memory that has the box, per
+                                                ///< dim
   std::shared_ptr<const std::byte> elements{};  ///< begins with the first element of the box
-  std::function<void()> read{};  ///< if set, fills the memory; must be called before it is read
+  std::function<void()> read{};  ///< if set, fills the memory; must be called before the memory is
+                                 ///< read
 };
 
-/// The values of state at the last sync, as far as this worker owns them.
+/// The parts of the state that this worker owns, with the values at the last sync.
 struct OwnState {
   std::vector<Sharding> shardings{};  ///< of each tensor
   std::vector<OwnShard> shards{};
 };
-/// The elements are valid as long as `held` contains the buffers that this adds, and complete after
-/// the last run that has begun. Throws invalid_argument for a tensor that has changed since the
-/// last sync. Each shard has one owner among the chips at `positions`.
+/// Returns the parts of `state` that this worker owns. Each shard has one owner among the chips at
+/// `positions`. The buffers with the elements are added to `held`, and the elements are valid as
+/// long as `held` has them; they are complete when the last run that has begun has ended. Throws
+/// invalid_argument for a tensor that has changed since the last sync.
 OwnState own_state(WorkerRuntime& runtime, std::span<const Parameter> state, HeldBuffers& held,
                    std::span<const int> positions, const std::source_location& where);
 
 struct JobCheckpointsOptions {
   int worker = 0;
   int part = 0;
-  int num_parts = 1;         ///< of the workers that store to one folder
+  int num_parts = 1;         ///< number of workers that store to the same folder
   bool is_per_host = false;  ///< each host stores to a folder of its own
   std::string job_id{};
   std::uint64_t seed = 0;
@@ -63,8 +66,8 @@ class JobCheckpoints : private LoopObserver {
   JobCheckpoints(const JobCheckpoints&) = delete;
   JobCheckpoints& operator=(const JobCheckpoints&) = delete;
 
-  /// Returns a handle for a CheckpointManager. It becomes null when this object is destroyed. From
-  /// now on the loop is one that saves.
+  /// Returns a handle for a CheckpointManager, which becomes null when this object is destroyed.
+  /// From now on the loop counts as one that saves.
   std::weak_ptr<JobCheckpoints> add_manager() {
     saves_ = true;
     return alive_;
@@ -75,16 +78,16 @@ class JobCheckpoints : private LoopObserver {
   /// See CheckpointManager.
   void save(std::span<const Parameter> state, const SaveOptions& options, bool is_async,
             const std::source_location& where);
-  /// Waits for the save in progress. Throws its error if `is_strict`, or if the previous save
-  /// failed too.
+  /// Waits for the save in progress. If the save failed, throws its error if `is_strict` or if the
+  /// previous save had failed too.
   void wait(bool is_strict);
 
  private:
-  /// Throws unavailable if the program has state that require_whole() refuses and the loop has made
-  /// a CheckpointManager: so such a loop fails before its first step.
+  /// Throws unavailable if the loop has made a CheckpointManager and the program has state that
+  /// require_whole() refuses. So such a loop fails before its first step.
   void runs(const Program& plan) override;
   void step_ended() override {}
-  /// Throws unavailable if the hosts store copies and this tensor is divided over hosts.
+  /// Throws unavailable if each host stores copies and this tensor is divided between hosts.
   void require_whole(const std::string& name, const Sharding& sharding) const;
   std::vector<int> storing_positions() const;
   PartJob describe(std::span<const Parameter> state, const SaveOptions& options,
@@ -104,12 +107,12 @@ class JobCheckpoints : private LoopObserver {
   };
   std::optional<Pending> pending_;
   bool saves_ = false;       // whether the loop has made a CheckpointManager
-  bool has_failed_ = false;  // whether the last save that ended has failed
-  std::string listing_;      // the listing of the last save's tensors
+  bool has_failed_ = false;  // whether the last save has failed
+  std::string listing_;      // describes the tensors of the last save
   CheckpointWriter writer_;
   std::optional<std::uint64_t> saved_step_;
   const std::shared_ptr<JobCheckpoints> alive_{this, [](JobCheckpoints*) {}};
-  bool is_one_missing_ = false;  // a save that was due before this generation is missing
+  bool is_one_missing_ = false;  // whether a save that was due in an earlier generation is missing
 };
 
 }  // namespace weft

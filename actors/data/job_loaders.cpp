@@ -25,8 +25,8 @@ void check_numbers(const DeviceLoaderOptions& options, const std::source_locatio
   expect_at_least(options.batches_per_execution, 1, "batches_per_execution", where);
 }
 
-/// Throws invalid_argument if a stream is to be shuffled or read by several threads, because nearly
-/// every item would then need a read from the stream's beginning.
+/// Throws invalid_argument if a stream is to be shuffled or read by several threads, because the
+/// stream would then be read again from its beginning for nearly every item.
 void check_order(const Dataset& dataset, const DeviceLoaderOptions& options,
                  const std::source_location& where) {
   if (!dataset.is_sequential() || (!options.shuffle && options.num_threads == 1)) return;
@@ -58,8 +58,8 @@ std::int64_t last_rows(const Dataset& dataset, const DeviceLoaderOptions& option
   return options.pad_last || options.drop_last ? 0 : dataset.size() % options.batch_size;
 }
 
-/// Returns a hash of the items of the batch, in their order. It differs between workers if one of
-/// them has given its sampler another seed or size.
+/// Returns a hash of the items of the batch, in their order. The workers' hashes differ if one
+/// worker's sampler has another seed or size.
 std::uint64_t hash_of_batch(const Sampler& sampler, std::uint64_t batch) {
   const SampleOrderPtr order = sampler.order_at(batch);
   std::vector<std::uint64_t> words;
@@ -70,7 +70,7 @@ std::uint64_t hash_of_batch(const Sampler& sampler, std::uint64_t batch) {
   return xxh3(std::as_bytes(std::span(words)));
 }
 
-/// Returns everything about a loader on which the workers must agree. `batch` is its next batch.
+/// Describes everything about a loader on which the workers must agree. `batch` is its next batch.
 std::string text_of(const StoredLoader& loader, std::size_t number, const BatchShapes& shapes,
                     const DeviceLoaderOptions& options, std::uint64_t batch, const Mesh& mesh) {
   std::string text = fmt::format(
@@ -160,9 +160,9 @@ std::shared_ptr<BatchSource> JobLoaders::open(DatasetPtr dataset, DeviceLoaderOp
 
 /// Removes from stored_ the loader that corresponds to the new loader `made`, and returns it;
 /// returns nothing if there is none. The best match has the same dataset, source line and order of
-/// items. A changed program may have moved its loaders to other lines, ordered the items
-/// differently or renamed the dataset, so weaker matches are accepted too. A loop makes its loaders
-/// in the same order each time, so the first of several equal matches is the right one.
+/// items. Weaker matches are accepted too, because a changed program may have moved its loaders to
+/// other lines, ordered the items differently or renamed the dataset. A loop makes its loaders in
+/// the same order each time, so the first of several equal matches is the right one.
 std::optional<StoredLoader> JobLoaders::claim(const StoredLoader& made) {
   const auto find = [&](bool by_site, bool by_order) {
     return std::ranges::find_if(stored_, [&](const StoredLoader& each) {
@@ -244,8 +244,9 @@ void JobLoaders::begin_pass(LoaderProgress& progress, bool is_nested,
     has_warned_ = true;
   }
   is_caught_up_ = true;
-  // The loop begins a pass over a loader whose last pass was not interrupted. It has thus decided
-  // not to continue the interrupted pass over another loader, unless both were open side by side.
+  // The loop begins a pass over this loader, whose last pass was not interrupted. So the loop has
+  // decided not to continue the interrupted pass over another loader, unless both passes were open
+  // at the same time.
   if (!progress.is_pending() && !progress.was_open() && !is_nested) {
     for (Made& made : made_) {
       if (!made.progress->is_beside()) made.progress->forget_pending();
@@ -288,7 +289,7 @@ std::vector<StoredLoader> JobLoaders::made() const {
 }
 
 /// Records the loaders' positions after the step. Throws invalid_argument if the loop still repeats
-/// finished passes, because it isn't known whether the interrupted loop had made this step already.
+/// finished passes, because then it isn't known whether this step is a repetition too.
 void JobLoaders::step_ended() {
   updates_.clear();
   turns_ = 0;
@@ -315,7 +316,7 @@ void JobLoaders::step_ended() {
 }
 
 /// Stores with the current step that passes have ended. State that the host sets after a pass is
-/// stored with the same step (decision 0061), so a later loop continues with both or with neither.
+/// stored with the same step (decision 0061). So a loop that continues gets both or neither.
 void JobLoaders::pass_ended() {
   const std::uint64_t step = runtime_.step();
   bool has_changed = false;
@@ -340,8 +341,9 @@ void JobLoaders::keep_lines() {
 
 /// Throws invalid_argument if a loop that repeats finished passes changes state between them,
 /// because the stored state already has that change. After the last of these passes, only a change
-/// by the host (`is_immediate`) is an error, because it was stored before the interruption. A
-/// change by a program was lost with the interrupted step, and must be made again.
+/// by the host (`is_immediate`) is an error, because only such a change was stored before the
+/// interruption. A change by a program was lost with the interrupted step, so it must be made
+/// again.
 void JobLoaders::state_changes(const StateChange& change) {
   if (num_open > 0) return;
   if (is_repeating() && (change.is_immediate || has_later_pass())) {
@@ -367,8 +369,8 @@ bool JobLoaders::has_later_pass() const {
          std::ranges::any_of(stored_, [](const StoredLoader& each) { return each.passes > 0; });
 }
 
-/// Updates the stored position of the loader, a linear function of the step. Returns false if the
-/// stored function already gives the position at `step`.
+/// Updates the loader's stored position, which is a linear function of the step. Returns false if
+/// that function already gave the right position at `step`.
 bool JobLoaders::advance(Made& made, std::uint64_t step) const {
   LoaderProgress& progress = *made.progress;
   progress.step_ended();

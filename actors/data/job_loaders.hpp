@@ -18,15 +18,15 @@ namespace weft {
 
 /// Only the loop's thread may use it.
 ///
-/// A loop that continues an interrupted one runs from its first line again, but with the state of
-/// the step from which it continues. Passes (`for` loops over a DeviceLoader) that had ended before
-/// the interruption then get no batches, until the loop reaches the interrupted pass. But a loop
-/// that has asked for the epoch, by epoch() or by the step and the length of an epoch, decides
-/// itself which passes it makes, so all its passes get batches.
+/// A loop that continues an interrupted loop runs from its first line again, but with the state of
+/// the step at which it continues. Passes (`for` loops over a DeviceLoader) that had ended before
+/// the interruption then get no batches, until the loop reaches the interrupted pass. But if the
+/// loop has asked for the epoch, or for the step and the length of an epoch, it decides itself
+/// which passes it makes, so all its passes get batches.
 class JobLoaders : private LoopObserver {
  public:
   /// `seed` is the job's seed. `stored` are the loaders in the checkpoint from which the loop
-  /// continues. Loaders that the chips have stored with the state take precedence.
+  /// continues. If the chips have loaders with their state, those are used instead.
   JobLoaders(WorkerRuntime& runtime, const Recorder& recorder, std::uint64_t seed,
              std::vector<StoredLoader> stored);
   /// Closes the loaders that are open.
@@ -40,45 +40,45 @@ class JobLoaders : private LoopObserver {
   /// Returns the loaders that this loop has made, with their positions at the start of this step.
   std::vector<StoredLoader> made() const;
 
-  /// Returns whether the pass that begins now repeats one that had ended before the loop was
-  /// interrupted. Such a pass gets no batches.
+  /// Returns whether the pass that begins now only repeats a pass that had ended before the loop
+  /// was interrupted. A repeated pass gets no batches.
   bool is_repeated(LoaderProgress& progress, const std::source_location& where);
   void begin_pass(LoaderProgress& progress, bool is_nested, const std::source_location& where);
   /// Called when the loop has taken all batches of a pass that began at `where`.
   void was_whole(const LoaderProgress& progress, const std::source_location& where);
-  /// Called when the loop has left a pass early, although it has neither asked a question (see
-  /// questions()) nor read a value.
+  /// Called when the loop has left a pass early without a question (see questions()) and without
+  /// reading a value.
   void left_uncounted(const std::source_location& where);
-  /// Throws invalid_argument if the loop continues an interrupted one, but has ended a pass by a
-  /// counter of its own, which has started at 0 again (see left_uncounted()).
+  /// Throws invalid_argument if the loop continues an interrupted loop, but has left a pass by its
+  /// own counter, which has started at 0 again (see left_uncounted()).
   void require_counted() const;
-  /// Called when a pass has ended. Stores this with the current step, so that a loop that continues
-  /// from this step doesn't continue the pass.
+  /// Called when a pass has ended. Stores with the current step that it has ended, so that a loop
+  /// that continues from this step doesn't continue the pass.
   void pass_ended();
   /// Called when the loop has asked for the step.
   void asked_step();
-  /// Returns the count of the loop's questions. A question is a call by whose result, such as the
-  /// step, the loop may decide to leave a pass.
+  /// Returns the number of the loop's questions. A question is a call whose result, such as the
+  /// step, may make the loop leave a pass.
   const std::shared_ptr<std::uint64_t>& questions() const { return questions_; }
-  /// Returns whether the loop still repeats passes that had ended before it was interrupted.
-  /// Reports of these passes have already been made.
+  /// Returns whether the loop still repeats passes that had ended before the interruption. The
+  /// reports of these passes have already been made.
   bool is_repeating() const;
 
   /// Called when a pass has given back the batch that it took, because its body recorded nothing.
-  /// If that happens repeatedly, logs a warning. Every worker logs it, because the loops of the
-  /// other workers may behave differently.
+  /// If that happens repeatedly, logs a warning on every worker, because the workers' loops may
+  /// differ.
   void gave_back(const std::source_location& where);
-  /// Throws invalid_argument if batches were given back so often that the loop will never end.
+  /// Throws invalid_argument if batches were given back so often that the loop seems to be endless.
   void require_turns_end() const;
-  /// Returns a text about the pass that repeatedly gave back its batch; nothing if there is none.
+  /// Describes the pass that repeatedly gave back its batch; returns nothing if there is none.
   std::optional<std::string> turns_in_vain() const;
 
-  int num_open = 0;     ///< passes that end steps and are still open
-  int num_in_body = 0;  ///< passes of any kind whose current batch the loop is using
+  int num_open = 0;     ///< number of open passes that end steps
+  int num_in_body = 0;  ///< number of passes, of any kind, whose current batch the loop is using
 
  private:
   struct Made {
-    StoredLoader line{};  // the stored position, a linear function of the step
+    StoredLoader line{};  // the stored position, which is a linear function of the step
     std::uint64_t taken_before = 0;
     std::shared_ptr<LoaderProgress> progress;
     std::weak_ptr<BatchSource> source;
@@ -105,11 +105,11 @@ class JobLoaders : private LoopObserver {
   bool is_caught_up_ = false;
   std::source_location repeated_at_{};
   bool has_warned_ = false;
-  std::set<std::string> whole_at_;  // the source lines of passes that took all batches of a
-                                    // loader that the interrupted loop had used
+  std::set<std::string> whole_at_;  // the source lines at which a pass took all batches of a loader
+                                    // that the interrupted loop had used
   std::string uncounted_at_;
-  /// The loop's progress when it leaves a pass. If it is the same when the loop leaves the pass
-  /// again, the iteration in between has done nothing.
+  /// The loop's progress when it leaves a pass. If two passes are left at equal progress, the loop
+  /// has done nothing in between.
   struct Doings {
     std::uint64_t step = 0;
     std::uint64_t work = 0;
@@ -118,13 +118,14 @@ class JobLoaders : private LoopObserver {
 
     friend bool operator==(const Doings&, const Doings&) = default;
   };
-  std::string left_at_;  // the place of the last pass that gave back its batch
-  Doings done_;          // the loop's state when that pass was left
+  std::string left_at_;  // where the last pass that gave back its batch began
+  Doings done_;          // the loop's progress when that pass was left
   std::uint64_t turns_ = 0;
-  std::set<std::string> updates_;  // parameter updates by runs of this step that don't end it
+  std::set<std::string> updates_;  // parameters that runs of this step have updated without ending
+                                   // the step, with the lines
   bool has_named_pass_ = false;
   bool has_named_update_ = false;
-  std::string changed_;  // the first state that was changed between two passes, and its place
+  std::string changed_;  // the first state that was changed between two passes, and where
   std::shared_ptr<std::uint64_t> questions_ = std::make_shared<std::uint64_t>(0);
 };
 

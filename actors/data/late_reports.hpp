@@ -7,9 +7,9 @@
 namespace weft {
 
 /// Reads the job's log (ReportLog) and adds to the run's progress.csv the reports after its last
-/// row, up to `step`. A program that continues from that step makes the later reports again. Adds
-/// nothing if there is no log, or if the log doesn't contain the last row. Throws io. Must only be
-/// called for a dead job.
+/// row, up to `step`. Later reports aren't added, because a program that continues from that step
+/// makes them again. Adds nothing if there is no log, or if the log doesn't contain the last row.
+/// Throws io. Must only be called if the job is dead.
 void add_late_reports(const std::string& run_dir, const std::string& log, std::uint64_t step);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Checks what load() requires of a file, and describes where the file differs.
+// Compares a file with the parameters to load, and describes where the file differs.
 
 #include <weft/train/state.hpp>
 
@@ -18,21 +18,21 @@
 namespace weft {
 namespace {
 
-/// The limit on faults in a message. More names would hide the important ones.
+/// The limit on faults that a message lists, so that the important ones are seen.
 constexpr std::size_t kFaultsMax = 20;
 
 constexpr std::int64_t kComparedBytes = std::int64_t{16} << 20;
 
-/// A tensor of the program and the file's tensor for it.
+/// A parameter of the program, and the tensor of the file from which it is loaded.
 struct Match {
   std::size_t state = 0;
   std::size_t tensor = 0;
-  std::vector<std::size_t> twins{};  ///< other tensors of the file, for the weights that are tied
-                                     ///< to this one
+  std::vector<std::size_t> twins{};  ///< the file's tensors for the parameters that are tied to
+                                     ///< this one
 };
 
-/// Throws invalid_argument unless the tensors `a` and `b` of the file have the same elements. The
-/// program has tied them to one parameter. Reads a few rows at a time.
+/// Throws invalid_argument unless the file's tensors `a` and `b` have the same elements, because
+/// the program has tied them to one parameter. Reads a few rows at a time.
 void require_equal(const StateFile& file, std::size_t a, std::size_t b, const TensorType& type) {
   if (file.is_same_place(a, b)) return;
   const std::int64_t rows = type.shape.size() == 0 ? 1 : type.shape[0];
@@ -71,7 +71,7 @@ class Matching {
     note_unexpected();
   }
 
-  /// Throws unless everything matches.
+  /// Throws unless the file matches in every respect.
   void require(const std::source_location& where) const {
     std::vector<std::string> faults = faults_;
     std::size_t count = faults.size();
@@ -107,7 +107,7 @@ class Matching {
     std::string in_file;
   };
   std::string text_of(const Missing& missing) const {
-    std::vector<std::string> rest;  // names in the file that no parameter asks for
+    std::vector<std::string> rest;  // names in the file that no parameter has
     for (const FileTensor& tensor : file_.tensors()) {
       if (!taken_.contains(tensor.name)) rest.push_back(tensor.name);
     }
@@ -190,7 +190,7 @@ class Matching {
   const StateFile& file_;
   const LoadOptions& options_;
   std::map<std::string, std::size_t> by_name_;  // tensors of the file
-  std::map<std::string, std::string> taken_;    // names in the file, and the parameters that took
+  std::map<std::string, std::string> taken_;    // names in the file, with the parameters that use
                                                 // them
   std::vector<Missing> missing_;
   std::vector<std::string> faults_;

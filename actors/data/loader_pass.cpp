@@ -48,7 +48,7 @@ void LoaderPass::open() {
   if (is_done()) close();
 }
 
-/// Returns whether another pass over the same loader has begun since this one.
+/// Returns whether a later pass over the same loader has begun.
 bool LoaderPass::is_superseded() const {
   return kind_ != PassKind::evaluation && is_open_ && !progress().is_last(begun_);
 }
@@ -64,8 +64,8 @@ void LoaderPass::require_last() const {
 
 const Batch& LoaderPass::batch() {
   if (has_batch_) return batch_;
-  // A repeated pass has no batches, but this loop takes one without a check that there is one. So
-  // the pass isn't a repetition, and begins as a new one.
+  // The loop takes a batch without asking is_done() first, which a repeated pass would answer with
+  // true. So this pass isn't a repetition, and begins as a new one.
   if (std::exchange(is_repeated_, false)) open();
   require_last();
   if (next_ == end_) {
@@ -114,8 +114,8 @@ void LoaderPass::advance() {
   close();
 }
 
-/// Called after each execution of the pass's body. Ends the step after the last batch of the step.
-/// If other passes are open too, ends the step only if the body has recorded ops.
+/// Called each time the pass's body has ended. Ends the step if this was the last batch of the
+/// step. If other passes are open too, ends the step only if ops were recorded in it.
 void LoaderPass::end_step() {
   const auto batches = static_cast<std::uint64_t>(source().options().batches_per_execution);
   const std::uint64_t ended = source().runtime().step() - step_;
@@ -141,7 +141,7 @@ void LoaderPass::close() {
   JobLoaders& loaders = source().loaders();
   loaders.pass_ended();
   if (kind_ != PassKind::training) return;
-  // The loop may leave the other pass because this one has ended, so this counts as a question
+  // This pass's end may make the loop leave the other pass too, so the end counts as a question
   // (JobLoaders::questions()).
   if (--loaders.num_open > 0) ++*loaders.questions();
 }
@@ -165,7 +165,7 @@ void LoaderPass::leave() {
   release();
   if (kind_ != PassKind::evaluation && !is_thrown) require_asked();
   if (ends_step) {
-    progress().take_rest();  // a loop that continues after this step doesn't take the rest
+    progress().take_rest();  // a loop that continues after this step doesn't continue this pass
     sync(where_);
   } else if (kind_ != PassKind::evaluation && is_unused) {
     progress().give_back();
@@ -174,9 +174,9 @@ void LoaderPass::leave() {
   close();
 }
 
-/// Throws invalid_argument if the loop has continued an interrupted pass and leaves it by a counter
-/// of its own. That counter has begun at 0 again, so the loop leaves the pass too late. Only warns
-/// if the loop has read a value, because it may have left the pass for that value. For a counter
+/// Throws invalid_argument if the loop has continued an interrupted pass and now leaves it by its
+/// own counter. The counter has started at 0 again, so the loop leaves the pass too late. Only
+/// warns if the loop has read a value, because that may be why it leaves the pass. For a counter
 /// that spans several passes, JobLoaders::require_counted() throws the error later.
 void LoaderPass::require_asked() const {
   JobLoaders& loaders = source().loaders();

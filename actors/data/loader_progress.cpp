@@ -6,7 +6,8 @@ namespace weft {
 
 void LoaderProgress::restore(const StoredLoader& stored, std::int64_t batch_size,
                              std::uint64_t step) {
-  if (stored.site.empty()) {  // written before positions were stored: the step gives the position
+  if (stored.site.empty()) {  // Checkpoints of old versions have no positions, so the position is
+                              // computed from the step.
     const std::uint64_t batches = step * static_cast<std::uint64_t>(stored.batches_per_step);
     taken_ = batches % batches_per_epoch_;
     passes_ = batches / batches_per_epoch_ + (taken_ > 0 ? 1 : 0);

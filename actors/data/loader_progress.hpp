@@ -1,6 +1,6 @@
 #pragma once
 /// LoaderProgress: counts the passes over a DeviceLoader and the batches taken from them, in this
-/// loop and in the interrupted loop that it continues. It does no I/O.
+/// loop and in the interrupted loop that this one continues. It does no I/O.
 
 #include <cstdint>
 #include <string>
@@ -15,8 +15,8 @@ class LoaderProgress {
   explicit LoaderProgress(std::uint64_t batches_per_epoch)
       : batches_per_epoch_(batches_per_epoch) {}
 
-  /// Restores the position that `stored` had after `step` steps. If the batch size was different
-  /// then, the pass continues after the same number of items.
+  /// Restores the position that `stored` had after `step` steps. If the batch size has changed
+  /// since, the pass continues after the same number of items.
   void restore(const StoredLoader& stored, std::int64_t batch_size, std::uint64_t step);
 
   /// Returns the epoch of the next batch.
@@ -29,12 +29,12 @@ class LoaderProgress {
   /// Returns whether the last pass was open when the loop was interrupted, and hasn't been
   /// continued.
   bool is_pending() const { return is_pending_; }
-  /// Returns true if the loop has yet to repeat a pass that had ended before the
-  /// interruption.
+  /// Returns whether there is a pass that had ended before the interruption and that this loop
+  /// hasn't repeated yet.
   bool has_finished_pass() const { return repeated_ < finished_; }
   bool is_repeating() const { return repeated_ > 0; }
-  /// Returns whether the loop has asked for epoch(). It then decides by the epoch which passes it
-  /// makes.
+  /// Returns whether the loop has called epoch(). If it has, it decides by the epoch which passes
+  /// it makes.
   bool is_asked() const { return is_asked_; }
   void ask() { is_asked_ = true; }
   /// Returns whether the loop has asked for the length of an epoch. From the length and the step, a
@@ -45,16 +45,17 @@ class LoaderProgress {
   /// loop began the pass.
   std::uint64_t continued_at() const { return continued_at_; }
   bool was_open() const { return was_open_; }
-  /// Returns whether the interrupted loop had begun a pass.
+  /// Returns whether the interrupted loop had begun a pass over this loader.
   bool is_continued() const { return finished_ > 0 || was_open_; }
-  /// Returns whether, in some step of the last pass, a pass over another loader was open too.
+  /// Returns whether a pass over another loader was open during some step of the last pass.
   bool is_beside() const { return is_beside_; }
   void set_beside() { is_beside_ = true; }
 
   /// Begins the next pass, or continues the pending one.
   void begin();
   std::uint64_t begun() const { return begun_; }  ///< number of calls of begin()
-  /// Called when the loop begins a pass that had ended before the interruption and gets no batches.
+  /// Called when the loop begins a pass that had ended before the interruption, so it gets no
+  /// batches.
   void repeat() { ++repeated_; }
   void forget_pending();
   void take() { ++taken_; }
@@ -62,7 +63,8 @@ class LoaderProgress {
   /// Counts the remaining batches of the pass as taken.
   void take_rest() { taken_ = batches_per_epoch_; }
   void end() { is_over_ = true; }
-  /// Returns whether no pass has begun since begun() had this value.
+  /// Returns whether no other pass has begun since begin(). `begun` is the value of begun() after
+  /// that.
   bool is_last(std::uint64_t begun) const { return begun == begun_; }
   /// Called when a step has ended. Records whether all batches of the epoch were taken by then.
   void step_ended() { step_has_ended_ = taken_ == batches_per_epoch_; }

@@ -15,8 +15,8 @@ const Sharding& sharding_of(const Binding& value) {
   return bound != nullptr ? bound->buffer->sharding() : kReplicated;
 }
 
-/// Returns the offset, in elements, of the first element of `box` in memory that holds a larger
-/// box.
+/// Returns the number of elements before the first element of `box`, in memory that holds a box
+/// around it.
 std::int64_t element_offset(const Box& box, const PlacedBox& memory) {
   std::int64_t offset = 0;
   for (int d = 0; d < memory.room.size(); ++d) {

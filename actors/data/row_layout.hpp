@@ -1,5 +1,5 @@
 #pragma once
-/// RowLayout: finds the places of a global batch's rows in the memory of a worker's chips.
+/// RowLayout: finds the places of a global batch's rows in the memory of this worker's chips.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace weft {
 
-/// The layout of a field's tensor [batch_size, ...].
+/// The layout of the tensor [batch_size, ...] of a field.
 struct FieldLayout {
-  TensorType item{};                ///< type of one row
-  std::vector<PlacedBox> shards{};  ///< shards by chip; no dim is padded
+  TensorType item{};                ///< the type of one row
+  std::vector<PlacedBox> shards{};  ///< the shards, by chip of this worker; no dim is padded
 };
 
-/// The first byte of each chip's shard, by field.
+/// The address of each chip's shard, by field and chip.
 using BatchMemory = std::vector<std::vector<std::byte*>>;
 
 /// A layout is immutable, so any thread may use it.
@@ -26,18 +26,18 @@ class RowLayout {
  public:
   explicit RowLayout(std::vector<FieldLayout> fields);
 
-  /// Returns, in ascending order, the rows of which a chip of this worker has a part.
+  /// Returns the rows of which this worker's chips have at least a part, in ascending order.
   std::span<const std::int64_t> rows() const { return rows_; }
-  /// Returns the size of the field's item in the batch. If the dataset's item is longer, it is cut
-  /// to this size.
+  /// Returns the size of one row of the field in the batch. A longer item of the dataset is cut to
+  /// it.
   std::size_t item_bytes(std::size_t field) const {
     return static_cast<std::size_t>(fields_[field].item.bytes());
   }
   /// Returns the memory to which the field's item of this row may be written directly; null if no
-  /// chip has the whole item.
+  /// chip has the complete item.
   std::byte* whole_item(std::size_t field, std::int64_t row, const BatchMemory& memory) const;
-  /// Copies the item to all chips that have a part of the row. `item` may be the memory of one of
-  /// them.
+  /// Copies the item to all chips that have a part of the row. `item` may be in the memory of one
+  /// of these chips.
   void spread(std::size_t field, std::int64_t row, const std::byte* item,
               const BatchMemory& memory) const;
   void clear(std::size_t field, std::int64_t row, const BatchMemory& memory) const;

@@ -28,8 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The maximum number of columns in progress.csv. Each new column rewrites the whole file, so the
-/// number is limited. Further keys appear only in result.json.
+/// The limit on columns in progress.csv. It exists because each new column rewrites the whole file.
+/// Further keys appear only in result.json.
 constexpr std::size_t kColumnsMax = 256;
 constexpr std::size_t kResultBytesMax = std::size_t{256} << 20;
 
@@ -107,7 +107,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-/// Returns the rows of a CSV without its header line, each extended by `more` empty fields.
+/// Returns a CSV's rows without the header line. Each row gets `more` further empty fields.
 std::string rows_with(std::size_t more, const std::string& csv) {
   std::string rows;
   bool quoted = false, in_head = true;
@@ -142,7 +142,7 @@ Failure to_failure(const Metrics& json) {
           .exit_code = json.at("exit_code"),
           .step = json.at("step"),
           .collective = json.at("collective"),
-          .thrown_at = json.value("thrown_at", "")};  // files of older versions have none
+          .thrown_at = json.value("thrown_at", "")};  // files of older versions don't have it
 }
 
 constexpr std::array<std::string_view, 6> kEndedBy = {"loops",  "failure", "stop",
@@ -154,8 +154,8 @@ EndedBy parse_ended_by(const std::string& text) {
   return static_cast<EndedBy>(found - kEndedBy.begin());
 }
 
-/// A folder that store_checkpoint() made. Folders are ordered by step and number, because from step
-/// 10^6 on the order of names isn't the order of steps.
+/// A folder that store_checkpoint() made. Folders are ordered by step and number, because names of
+/// steps from 10^6 on have more digits, so they would be ordered wrongly.
 struct StoredFolder {
   std::uint64_t step = 0;
   std::uint64_t number = 0;
@@ -308,8 +308,8 @@ void RunFolder::write_result(const Result& result, std::uint64_t step) const {
     write(file + ".new", text(), std::ios::trunc);
   } catch (const Error& e) {
     if (e.code() != Errc::no_space) throw;
-    json["metrics_history"] = Metrics::array();  // progress.csv has as many of these as the disk
-                                                 // had room for
+    json["metrics_history"] = Metrics::array();  // progress.csv still has the rows for which the
+                                                 // disk had room
     write(file + ".new", text(), std::ios::trunc);
   }
   std::error_code error;
@@ -375,7 +375,7 @@ std::string store_checkpoint(const std::string& run_dir, std::uint64_t step, std
   const std::string to = fmt::format("{}/checkpoint_{:06}{}", run_dir, step, suffix);
   const fs::path part = fmt::format("{}/.part-{}", run_dir, worker);
   try {
-    fs::remove_all(part);  // a killed worker may have left it
+    fs::remove_all(part);  // a killed worker may have left this folder
     fs::copy(from, part, fs::copy_options::recursive);
     fs::create_directories(to);
     const std::vector<fs::directory_entry> entries(fs::recursive_directory_iterator(part), {});

@@ -14,8 +14,8 @@ class RunFolder {
  public:
   /// Makes the folder storage_path/name-time-id. Throws io, naming the folder.
   RunFolder(const std::string& storage_path, const std::string& name, const std::string& job_id);
-  /// Opens the folder of a dead job. If the trainer was killed while it wrote a row, the incomplete
-  /// row is removed. Throws io.
+  /// Opens the folder of a dead job. Removes an incomplete last row, which a trainer leaves that is
+  /// killed while it writes. Throws io.
   static RunFolder open(const std::string& path) { return RunFolder(path); }
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -26,19 +26,19 @@ class RunFolder {
   /// Throws io if the folder has been removed.
   void require() const;
 
-  /// Adds a report to progress.csv. Each of the first 256 keys that appear in reports has a column,
-  /// in order of appearance. Throws io, as the other functions do.
+  /// Adds a report to progress.csv. The first 256 keys of reports have columns, in order of
+  /// appearance. Throws io, as the other functions do.
   void add(const Metrics& report);
   /// Returns the row that add() writes for a report without new keys.
   std::string row_of(const Metrics& report) const { return csv_row(report); }
   /// Returns the last row of progress.csv; "" if it has none.
   std::string last_row() const;
-  /// Removes the checkpoint folders of steps before `needed_step`, except those that are among the
-  /// last `max_to_keep` of all folders. If `max_to_keep` is 0, removes none.
+  /// Removes the checkpoint folders of steps before `needed_step`, but keeps the last `max_to_keep`
+  /// of all folders. If `max_to_keep` is 0, removes none.
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
   /// Writes result.json, which Result::load() reads: the job, its mesh, metrics, metrics_history,
   /// error, and the number of steps that had ended. The file is replaced atomically. If the disk is
-  /// full, metrics_history is left out, because space for the rest is reserved.
+  /// full, writes it without metrics_history; space for the rest is reserved in advance.
   void write_result(const Result& result, std::uint64_t step) const;
 
  private:
@@ -49,7 +49,7 @@ class RunFolder {
   std::vector<std::string> columns_;
 };
 
-/// Returns the array that result.json and validation.json contain.
+/// Returns the array of validations that result.json and validation.json contain.
 Metrics to_json(const std::vector<Validation>& validations);
 
 /// Copies the files of a worker's `number`-th checkpoint of this step into a folder of the run that

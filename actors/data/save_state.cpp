@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-/// The file, which only worker 0 writes. After an error, further writes are skipped without an
-/// exception, so that worker 0 still takes part in the collective operations.
+/// The file, which only worker 0 writes. After an error, further writes do nothing and throw
+/// nothing, so that worker 0 still takes part in the collective operations.
 class SharedFile {
  public:
   explicit SharedFile(const std::string& path) : path_(path) {}
@@ -36,7 +36,7 @@ class SharedFile {
     }
   }
 
-  /// Throws on every worker if the file was not written.
+  /// Throws on every worker if worker 0 could not write the file.
   void agree(TrainContext& context, const std::source_location& where) const {
     std::int32_t failed = failure_ != nullptr ? 1 : 0;
     if (context.mesh() != nullptr && context.world_size() > 1) {
@@ -74,14 +74,14 @@ void save(std::span<const Parameter> state, const std::string& path,
   std::map<std::string, std::string> with_format{{"format", "pt"}};
   for (const Parameter& parameter : state) {
     types.push_back({parameter.name(), parameter.type()});
-    // Tied weights are stored once, and their other names refer to the stored one, in the manner of
-    // save_model() of safetensors.
+    // Tied weights are stored once. Their other names refer to the stored name, as save_model() of
+    // safetensors does it.
     for (const std::string& alias : node_of(parameter, where)->aliases) {
       with_format[alias] = parameter.name();
     }
   }
   for (const auto& [key, value] : metadata) with_format[key] = value;
-  // Every worker makes the header, so that a repeated name is an error on every worker.
+  // Every worker makes the header, so that a repeated name is an error on all workers.
   const SafetensorsLayout layout = write_safetensors_header(types, with_format);
   std::vector<std::size_t> order(state.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,4 +1,4 @@
-// The part of JobLoaders that detects a loop that iterates without ending a step.
+// The part of JobLoaders that detects a loop that runs on without ending a step.
 
 #include <algorithm>
 
@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-/// Returns the output by which a run updates a parameter, or null. An exchange of two parameters
-/// computes nothing, so it doesn't count.
+/// Returns the output by which a run updates a parameter; null if there is none. An exchange of two
+/// parameters doesn't count as an update, because it computes nothing.
 const ProgramOutput* find_update(const Program& program) {
   const auto updates = [&](const ProgramOutput& output) {
     return output.updates >= 0 &&
@@ -29,10 +29,10 @@ const ProgramOutput* find_update(const Program& program) {
 
 /// Warns if a read or an eager op updates the same parameter at the same lines for the second time
 /// in one step. A loop that trains only by reads, such as `optimizer.step(grads); loss.item();`,
-/// does so, and never ends a step. Updates in a pass are ignored, because the pass ends their step.
+/// does this and never ends a step. Updates in a pass are ignored, because the pass ends the step.
 void JobLoaders::ran(const Program& program, const RunSite& site) {
   const bool is_read = site.function == "read";
-  const bool is_call = is_read || site.function.empty();  // whether it is an op of an eager loop
+  const bool is_call = is_read || site.function.empty();  // whether this is a read or an eager op
   if (has_named_update_ || site.ends_step || !is_call || num_open > 0) return;
   const ProgramOutput* const update = find_update(program);
   if (update == nullptr) return;
