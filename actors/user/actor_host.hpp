@@ -1,5 +1,5 @@
 #pragma once
-/// ActorHost: the process of references to actors, of messages and of actors' contexts.
+/// ActorHost: what references to actors, messages and actors' contexts need of their process.
 
 #include <atomic>
 #include <cstddef>
@@ -23,7 +23,7 @@ enum class ActorOp : std::uint8_t;
 
 namespace weft::detail {
 
-/// The facts of a mesh by which its actors are found.
+/// Identifies a mesh, and the rows of its actors.
 struct MeshOfActors {
   std::string name{};
   std::string type{};
@@ -33,66 +33,68 @@ struct MeshOfActors {
 
 /// Identifies a process of an actor system.
 struct ProcessPlace {
-  std::string system{};  ///< id, 32 hex digits
+  std::string system{};  ///< the system's id, 32 hex digits
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
   std::uint32_t host = 0;
-  std::uint32_t host_count = 1;  ///< of the system
+  std::uint32_t host_count = 1;  ///< number of hosts of the system
 };
 
 /// One process of an actor system. Thread-safe.
 class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost> {
  public:
-  /// Begins a call, or sends a message: see begin_call() and begin_tell() of
+  /// Begin a call, or send a message without an answer: see begin_call() and begin_tell() of
   /// <weft/actor/call.hpp>.
   virtual std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
                                              MessageWriter arguments,
                                              const CallOptions& options) = 0;
   virtual void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
                     const CallOptions& options) = 0;
-  /// Sends an `answer` or an `error`.
+  /// Sends the answer to a message; `op` is `answer` or `error`.
   virtual void send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) = 0;
-  /// Returns whether the caller of this message still waits for the answer.
+  /// Returns whether the sender of this message still waits for the answer.
   virtual bool is_awaited(const Asked& asked) = 0;
-  /// See detail::least_busy(). There is an actor at least.
+  /// See detail::least_busy(). `actors` must not be empty.
   virtual std::size_t least_busy(const std::vector<ActorHandle>& actors) = 0;
-  /// A part of the system's id, by which references to its actors are known. Never 0.
+  /// Returns a part of the system's id, which references carry to show that their actor belongs to
+  /// this system. Never 0.
   virtual std::uint64_t system_key() const = 0;
   /// Returns the name of an actor, such as "sieves[3]".
   virtual std::string name(std::uint32_t row) const = 0;
-  /// Returns the mesh of an actor. Throws corrupt if there was never such an actor, and the error
-  /// of its calls if a later actor has its row.
+  /// Returns the mesh of an actor. Throws corrupt if there was never an actor with this number. If
+  /// the actor has ended and another one has its row, throws the error of calls to it.
   virtual MeshOfActors mesh_of(std::uint32_t row) const = 0;
   /// Returns the meshes that haven't ended.
   virtual std::vector<MeshOfActors> meshes() const = 0;
   virtual ProcessPlace place() const = 0;
-  /// Returns whether waits must end: those of the actor `row`, or all of this process.
+  /// Returns whether waits must end: the waits of actor `row`, or without a row all of this
+  /// process.
   virtual bool must_end(std::optional<std::uint32_t> row) const = 0;
-  /// Called while this thread waits for something that isn't a call, of which `what` is a name.
-  /// Throws invalid_argument if other actors need the thread, cancelled if the wait must end.
+  /// Called repeatedly while this thread waits for something other than a call; `what` names it.
+  /// Throws invalid_argument if other actors need the thread, and cancelled if the wait must end.
   void check_wait(std::string_view what) const;
-  /// Throws unavailable, naming `what`, if this process is on another host than the job's.
+  /// Throws unavailable, naming `what`, if this process isn't on host 0, where the job is.
   void require_host_0(std::string_view what) const;
-  /// Called before something that isn't a call is given to another process. In a simulation, the
-  /// process may be killed here. Returns false in destructors of a process that was killed, which
-  /// send nothing.
+  /// Called before something other than a call is sent to another process. A simulation may kill
+  /// the process here. Returns false if nothing may be sent, as in destructors of a killed process.
   virtual bool before_sending() { return true; }
-  /// The channels of pipes, by their names within the system. `options` need no job. The functions
-  /// throw as those of Channel, and create_channel() throws unavailable in a system on several
-  /// hosts.
+  /// Make, open and remove the channel of a pipe; names are unique in the system. `options` need no
+  /// job. Throw the errors of Channel's functions, and create_channel() throws unavailable in a
+  /// system on several hosts.
   virtual void create_channel(ChannelOptions options);
   virtual std::shared_ptr<Channel> open_channel(const std::string& name);
   virtual void remove_channel(const std::string& name) noexcept;
   std::uint64_t next_pipe() { return pipe_count_.fetch_add(1, std::memory_order_relaxed); }
-  /// Returns the word of a PipeUser that is the calling thread; 0: unknown.
+  /// Returns the calling thread as the word of a PipeUser; 0 if unknown.
   virtual std::uint32_t pipe_user() const { return 0; }
-  /// Shows others that this thread waits at a pipe: the word of an AwaitedPipe. 0: it doesn't.
+  /// Shows others for which pipe this thread waits: `word` is that of an AwaitedPipe; 0: for none.
   virtual void show_pipe_wait(std::uint64_t /*word*/) const {}
-  /// Returns a tensor that messages of this process carry without a copy. Throws no_space.
+  /// Returns memory for a tensor that messages of this process carry without a copy. Throws
+  /// no_space.
   virtual LoanedTensor loan(const TensorType& type) = 0;
 
  private:
-  std::atomic<std::uint64_t> pipe_count_{0};  ///< that this process has made
+  std::atomic<std::uint64_t> pipe_count_{0};  ///< number of pipes that this process has made
 };
 
 }  // namespace weft::detail

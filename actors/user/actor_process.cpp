@@ -13,19 +13,20 @@
 namespace weft::detail {
 namespace {
 
-/// About 50 us; see WaitPolicy.
+/// How often a thread looks for a message before it sleeps, which takes about 50 us; see
+/// WaitPolicy.
 constexpr int kSpins = 2000;
-/// The time after which a call that found a lane full is tried again.
+/// The time after which a call is tried again whose lane was full.
 constexpr std::chrono::milliseconds kRetryAfter{1};
 
-/// Throws corrupt unless this is an order of the keeper for a port that actors may have.
+/// Throws corrupt unless the order is from the keeper and for a port at which actors may run.
 void require_order(bool is_keepers, std::uint32_t port, std::uint32_t ports) {
   if (is_keepers && port != kReplyPort && port < ports) return;
   fail(Errc::corrupt, "{} orders a thread for port {} of {}",
        is_keepers ? "the keeper" : "another process", port, ports);
 }
 
-/// Shows in the table for which call an actor waits.
+/// While it lives, the table shows for which call an actor waits.
 class AwaitingActor {
  public:
   AwaitingActor(ActorTableRow& row, const AwaitedCall& call) : row_(row) {
@@ -52,7 +53,7 @@ std::shared_ptr<ActorProcess> ActorProcess::join(PeerTable peers, ActorTable act
   process->node_->set_on_lost([process = process.get()](const LaneHeading& heading) {
     if (op_of(heading) == ActorOp::tell) process->count_lost_tell();
   });
-  process->actors().pipe_wait(self.slot).store(0);  // of a process that was killed
+  process->actors().pipe_wait(self.slot).store(0);  // a killed process may have left a value
   process->replies_->start();
   for (std::uint32_t port = 1; port <= options.runners; ++port) process->start_runner(port);
   return process;
@@ -114,9 +115,10 @@ void ActorProcess::stop(const Error& why) {
 }
 
 std::size_t ActorProcess::least_busy(const std::vector<ActorHandle>& actors) {
-  static thread_local std::size_t last = 0;  // so that idle actors are taken in turn
+  static thread_local std::size_t last = 0;  // idle actors get calls in turn, because each search
+                                             // begins at another one
   std::size_t best = ++last % actors.size();
-  if (!is_stopped_.load()) replies_->look();  // for open_calls_
+  if (!is_stopped_.load()) replies_->look();  // updates open_calls_
   const auto open = [&](std::size_t i) {
     return open_calls_[row_of(actors[i].row)].load(std::memory_order_relaxed);
   };
@@ -127,7 +129,7 @@ std::size_t ActorProcess::least_busy(const std::vector<ActorHandle>& actors) {
   return best;
 }
 
-// --- Meshes, as references to actors need them ---
+// --- Meshes, for references to actors ---
 
 ProcessPlace ActorProcess::place() const {
   const PeerId self = node_->self();
@@ -150,7 +152,8 @@ MeshOfActors ActorProcess::mesh_of(std::uint32_t row) const {
   const MeshTableRow& mesh = table.mesh(actor.mesh);
   MeshOfActors found{
       .name = mesh.name, .type = mesh.type, .first_row = row - actor.index, .count = mesh.count};
-  std::atomic_thread_fence(std::memory_order_acquire);  // the turn is read after the texts
+  std::atomic_thread_fence(std::memory_order_acquire);  // has() must see a reuse of the row if the
+                                                        // texts were read after it
   if (!table.has(row)) throw ended_error(row);
   return found;
 }
@@ -163,7 +166,7 @@ std::vector<MeshOfActors> ActorProcess::meshes() const {
     try {
       all.push_back(mesh_of(table.number(m, 0)));
     } catch (const Error&) {
-      continue;  // it has ended meanwhile, and a later mesh has its row
+      continue;  // the mesh has ended since, and a later one has its row
     }
   }
   return all;
@@ -193,11 +196,11 @@ bool ActorProcess::has_room(const ActorPosition& at) {
   try {
     return node_->sender(at.process, at.port)->waiting() < kLaneEntryCount;
   } catch (const Error&) {
-    return false;  // its process has died, which the keeper will see
+    return false;  // its process has died, which the keeper will notice
   }
 }
 
-/// Sends the parked calls whose actors have been made, and ends those whose actors never will be.
+/// Sends the parked calls whose actors have been made. Ends those whose actors will never be made.
 void ActorProcess::send_parked() {
   std::vector<std::uint32_t> rows;
   {
@@ -227,8 +230,8 @@ void ActorProcess::send_parked() {
           break;
         }
       }
-      // If the process died while the call was being sent, the call is parked a second time. Only
-      // its first place is given up.
+      // If the process died while the call was being sent, the call has been parked again, at the
+      // end. Only its first place is removed.
       const std::lock_guard lock(mutex_);
       auto& calls = parked_[row];
       if (!calls.empty() && calls.front() == call) calls.erase(calls.begin());
@@ -273,7 +276,7 @@ void ActorProcess::end(ActorCall& call, Answer answer) {
 
 bool ActorProcess::wait(ActorCall& call, Clock::time_point time) {
   const ThreadRole& role = ThreadRole::current();
-  if (!role.may_block) {  // refused even if the answer happens to be there
+  if (!role.may_block) {  // refused even if the answer is already there
     throw may_not_wait_error(name_of(call),
                              role.actor ? role.host->name(*role.actor) : "a callback of then()");
   }
@@ -299,9 +302,9 @@ void ActorProcess::on_message(InMessage message) {
   try {
     if (op == ActorOp::answer || op == ActorOp::error) {
       call = calls_.take(heading.call);
-      if (call == nullptr) return drop_message(*node_, message);  // it has ended before
+      if (call == nullptr) return drop_message(*node_, message);  // the call ended before
     }
-    // Whoever gets the news may be gone.
+    // While this process stops, the receiver of such news may be gone.
     if (call == nullptr && is_stopped_.load()) return drop_message(*node_, message);
     UnpackedMessage in(node_, std::move(message));
     MessageReader reader(in.body());
@@ -328,7 +331,7 @@ void ActorProcess::on_message(InMessage message) {
       return;
     }
     answer.error = error;
-  } catch (const std::exception& error) {  // such as a thread that can't be started
+  } catch (const std::exception& error) {  // for example, a thread can't be started
     logger("weft.worker")->warn("actors: a message was dropped: {}", error.what());
     if (call == nullptr) return;
     answer.error = Error(Errc::io, error.what());
@@ -340,7 +343,7 @@ void ActorProcess::on_deaths() {
   const auto is_lost = [this](const ActorCall& call) { return !peers().is_alive(call.sent_to); };
   for (const auto& call : calls_.take_if(is_lost)) lose(call);
   const std::lock_guard lock(runners_mutex_);
-  if (is_stopped_.load()) return;  // runners that are ending aren't in runners_ any more
+  if (is_stopped_.load()) return;  // runners that are ending still read their ports
   for (std::uint32_t port = 1; port < options_.port_count; ++port) {
     if (runners_.contains(port)) continue;
     node_->settle(port, [this](const InMessage& message) { drop_message(*node_, message); });

@@ -1,5 +1,5 @@
 #pragma once
-/// ActorProcess: the part of one process in an actor system.
+/// ActorProcess: the part of an actor system that is in one process.
 
 #include <array>
 #include <atomic>
@@ -26,8 +26,8 @@
 namespace weft {
 
 struct ActorProcessOptions {
-  std::uint32_t port_count = 3;  ///< port 0 and those of runners
-  std::uint32_t runners = 2;     ///< started at once, for ports 1 to `runners`
+  std::uint32_t port_count = 3;  ///< port 0 for answers, the others for runners
+  std::uint32_t runners = 2;     ///< the runners of ports 1 to `runners` are started at once
   std::size_t heap_bytes = std::size_t{8} << 30;
   double call_timeout_s = 30;
 };
@@ -38,11 +38,11 @@ namespace detail {
 class ActorProcess final : public ActorHost, public CallHost {
  public:
   using Clock = ActorCall::Clock;
-  /// Gets the messages at port 0 that aren't answers; for the numbers, see ActorOp. Must not wait.
+  /// Takes the messages at port 0 that aren't answers; ActorOp explains the numbers. Must not wait.
   using OnNews = std::function<void(ActorOp op, PeerId from, std::uint32_t target,
                                     std::uint64_t call, const Error& error)>;
 
-  /// The calling process takes the slot. `peers` and `actors` are this process's own.
+  /// Lets this process take the slot `self`. `peers` and `actors` are its own views of the tables.
   static std::shared_ptr<ActorProcess> join(PeerTable peers, ActorTable actors, PeerId self,
                                             const ActorProcessOptions& options, OnNews on_news);
   ~ActorProcess() override;
@@ -53,8 +53,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   std::uint64_t system_key() const override { return system_key_; }
   bool is_awaited(const Asked& asked) override;
   int spins() const;  ///< how often a thread looks for a message before it sleeps
-  void start_runner(std::uint32_t port);  ///< of a port, if it has none
-  /// Ends all calls with an error, and all threads; destroys the actors.
+  void start_runner(std::uint32_t port);  ///< does nothing if the port has a runner
+  /// Ends all calls with the error `why`, ends all threads, and destroys the actors.
   void stop(const Error& why = system_ended_error());
 
   std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
@@ -66,19 +66,19 @@ class ActorProcess final : public ActorHost, public CallHost {
   void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
             const CallOptions& options) override;
   void send_answer(const Asked& asked, ActorOp op, const MessageWriter& value) override;
-  /// Answers a call. Waits for room as long as the process that asked lives.
+  /// Answers a call. Waits for room in the lane as long as the caller's process lives.
   void answer(const Asked& asked, ActorOp op, const MessageWriter& value);
-  /// Keeps the lock of a claimed slot as long as the memory of this process is used.
+  /// Keeps the lock of a claimed slot until the memory of this process is released.
   void keep(LifeLock life) { members_->life = std::move(life); }
-  void report_failure(std::uint32_t row, const Error& error);  ///< of an actor, to the keeper
-  /// Tells the keeper that this process can be sent messages. `job` is the job_key() of the job
-  /// whose `worker` this process is; 0: of none.
+  void report_failure(std::uint32_t row, const Error& error);  ///< tells the keeper
+  /// Tells the keeper that this process can receive messages. If the process is a job's worker,
+  /// `job` is the job_key() of the job and `worker` its number there; `job` is 0 otherwise.
   void report_joined(std::uint64_t job = 0, std::uint32_t worker = 0);
-  /// Tells the others that this process, which had attached, takes nothing any more.
+  /// Tells all processes that this process, which had attached, receives nothing any more.
   void report_leaving();
-  /// Sends `leave` or `run`. Doesn't wait. Returns false if it can't be sent now.
+  /// Sends the order `leave` or `run`. Doesn't wait. Returns false if it can't be sent now.
   bool tell_process(PeerId process, ActorOp op, std::uint32_t port = 0);
-  Error ended_error(std::uint32_t row) const;  ///< of a call of an actor whose mesh has ended
+  Error ended_error(std::uint32_t row) const;  ///< the error of calls to an ended actor
   Replies& replies() { return *replies_; }
   CallTracer& tracer() { return tracer_; }
   void count_lost_tell() { actors().head().lost_tells.fetch_add(1, std::memory_order_relaxed); }
@@ -126,21 +126,21 @@ class ActorProcess final : public ActorHost, public CallHost {
   PeerId keeper() const;
 
   std::shared_ptr<ActorMemory> members_;
-  std::shared_ptr<LaneNode> node_;  ///< a part of members_
+  std::shared_ptr<LaneNode> node_;  ///< belongs to members_
   CallTracer tracer_;
   ActorProcessOptions options_;
   std::uint64_t system_key_;
   OnNews on_news_;
   int cores_;
   Calls calls_;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> open_calls_;    ///< by row
-  std::array<std::atomic<bool>, kPeerCountMax> slow_takers_{};  ///< by slot
+  std::unique_ptr<std::atomic<std::uint32_t>[]> open_calls_;    ///< number of open calls, by row
+  std::array<std::atomic<bool>, kPeerCountMax> slow_takers_{};  ///< by slot; see answer()
   std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;
   using CallsByRow = std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>>;
   CallsByRow parked_;                    // guarded by mutex_
-  std::atomic<bool> has_parked_{false};  // written under mutex_; spares senders the mutex
-  std::uint32_t seen_changes_ = 0;       // of weft.replies
+  std::atomic<bool> has_parked_{false};  // written under mutex_; lets senders skip the mutex
+  std::uint32_t seen_changes_ = 0;       // the table's changes at the last on_time()
   std::mutex runners_mutex_;
   std::map<std::uint32_t, std::unique_ptr<Runner>> runners_;  // by port; guarded by runners_mutex_
   std::unique_ptr<Replies> replies_;

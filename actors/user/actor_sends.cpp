@@ -12,7 +12,7 @@
 namespace weft::detail {
 namespace {
 
-/// So long an answer waits for room in the lane of a program that has attached.
+/// The time that an answer waits for room in the lane of a program that has attached.
 constexpr std::chrono::seconds kAttachedTakesWithin{1};
 
 }  // namespace
@@ -63,7 +63,7 @@ bool ActorProcess::send_call(const std::shared_ptr<ActorCall>& call, PeerId to, 
     finish(*call, {.error = error});
     return true;
   }
-  // If the process died meanwhile, on_deaths() may have looked for lost calls too early for this.
+  // If the process died meanwhile, on_deaths() may have run before the call could be found as lost.
   if (!peers().is_alive(to)) {
     if (const auto lost = calls_.take(number)) lose(lost);
   }
@@ -161,7 +161,7 @@ void ActorProcess::answer(const Asked& asked, ActorOp op, const MessageWriter& v
   } catch (const Error& error) {
     if (error.code() == Errc::peer_lost || error.code() == Errc::cancelled) return;
     if (error.code() == Errc::timeout || error.code() == Errc::overloaded) {
-      // A program that is stopped must not stop the actors of others.
+      // A stopped program must not block the actors of others, so the answer is dropped.
       if (!is_slow.exchange(true)) {
         logger("weft.worker")
             ->warn("actors: the attached program in slot {} takes no answers; they are dropped",

@@ -88,7 +88,8 @@ ActorHandle get_actor(MessageReader& in, ActorMaker maker) {
     type = process->mesh_of(row).type;
   } catch (const Error& error) {
     if (error.code() == Errc::corrupt) throw;
-    return {process->shared_from_this(), row};  // it has ended, and so do its calls
+    return {process->shared_from_this(), row};  // the actor has ended, so calls to it end with an
+                                                // error
   }
   if (find_actor_class(type).parts().make != maker) {
     fail(Errc::corrupt, "a message refers to {}, which is of type \"{}\", as an actor of another",

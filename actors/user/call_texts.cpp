@@ -7,7 +7,7 @@
 
 namespace weft::detail {
 
-/// Returns null if the actor's class isn't known here.
+/// Returns the endpoint of a call; null if this process doesn't know the actor's class.
 const EndpointEntry* ActorProcess::endpoint_of(const ActorCall& call) {
   if (call.what.op != ActorOp::call || !actors().has(call.what.row)) return nullptr;
   try {
@@ -25,7 +25,8 @@ std::string ActorProcess::name_of(const ActorCall& call) {
   return endpoint == nullptr ? name : fmt::format("{}.{}", name, endpoint->name);
 }
 
-/// Returns "its process", and in a system on several hosts also which one and where.
+/// Returns "its process". In a system on several hosts the text also has the process's slot and
+/// host.
 std::string ActorProcess::name_of(PeerId process) const {
   if (members_->actors.head().host_count == 1) return "its process";
   return fmt::format("its process (slot {}, on host {})", process.slot,

@@ -20,21 +20,21 @@ namespace weft {
 
 class ActorCall;
 
-/// The process of a call, as the call uses it.
+/// What a call needs of its process.
 class CallHost {
  public:
   virtual ~CallHost() = default;
-  /// Waits for the call as a thread of this process. See PendingCall::wait_until.
+  /// Lets the calling thread wait for the call; see PendingCall::wait_until().
   virtual bool wait(ActorCall& call, std::chrono::steady_clock::time_point time) = 0;
   virtual std::chrono::steady_clock::time_point now() const {
     return std::chrono::steady_clock::now();
   }
-  /// Runs `done` soon: the callback of a call of the program's in run_ready(), if the program uses
-  /// that, and others on the thread `weft.replies`.
+  /// Runs the callback `done` soon: in run_ready() if the program made the call and uses
+  /// run_ready(), otherwise on the thread `weft.replies`.
   virtual void post(std::function<void()> done, bool is_the_programs) = 0;
-  /// Counts the callbacks that wait for an answer up or down.
+  /// Changes the number of callbacks that wait for an answer.
   virtual void watch(int more_callbacks) noexcept = 0;
-  /// Ends the call, unless it has ended, so that its actor skips it.
+  /// Ends the call, unless it has ended already. Its actor then skips it.
   virtual void end(ActorCall& call, detail::Answer answer) = 0;
 };
 
@@ -46,7 +46,7 @@ class ActorCall final : public detail::PendingCall {
     ActorOp op = ActorOp::call;
     std::uint32_t row = 0;
     detail::EndpointId endpoint{};
-    std::uint32_t from = 0;  ///< the row + 1 of the actor that calls; 0: none
+    std::uint32_t from = 0;  ///< the calling actor's row + 1; 0: no actor
   };
 
   ActorCall(std::shared_ptr<CallHost> host, What its_what, MessageWriter its_message,
@@ -62,15 +62,15 @@ class ActorCall final : public detail::PendingCall {
   const detail::Answer& answer() const override { return answer_; }
   void when_done(std::function<void()> done) override;
   void cancel() override;
-  /// Cancels the call when a stop is requested. Call it once.
+  /// Cancels the call when a stop is requested. May be called once.
   void cancel_on(const std::stop_token& stop);
 
   bool is_done() const noexcept { return is_done_.load(std::memory_order_acquire); }
-  /// Returns false if the call has ended before.
+  /// Ends the call with this answer. Returns false if it had ended already.
   bool finish(detail::Answer answer);
 
-  /// For a thread that isn't the one that takes answers: sleeps until the call ends, poke() is
-  /// called, or `at_most` has passed.
+  /// Sleeps until the call ends, poke() is called, or `at_most` has passed. For a thread that
+  /// doesn't itself take the answers.
   void sleep(std::chrono::nanoseconds at_most);
   void poke() noexcept;
 
@@ -78,12 +78,12 @@ class ActorCall final : public detail::PendingCall {
   const MessageWriter message;
   const Clock::time_point deadline;
   const double timeout_s;
-  // The following are written and read by Calls, under its mutex. `was_lost` belongs to whoever has
-  // taken the call out.
+  // Calls guards the following members by its mutex. Only the thread that has taken the call out
+  // uses `was_lost`.
   std::uint64_t number = 0;  ///< 0: not sent
   PeerId sent_to{};
-  bool was_lost = false;  ///< it is sent for the second time
-  /// The number that it was given last; 0: none. Any thread may read it.
+  bool was_lost = false;  ///< the call is sent for the second time
+  /// The last number that the call was given; 0: none. Any thread may read it.
   std::atomic<std::uint64_t> sent_as{0};
 
  private:
@@ -101,9 +101,9 @@ class ActorCall final : public detail::PendingCall {
   std::optional<std::stop_callback<CancelIt>> on_stop_;
 };
 
-/// Gives numbers to calls that are sent, and finds calls by their numbers. A number is also in this
-/// process's memory while its call waits, so that actors skip calls for which nobody waits any
-/// more. Thread-safe.
+/// Gives numbers to calls that are sent, and finds calls by their numbers. While a call waits, its
+/// number is also in this process's shared memory, where actors see whether somebody still waits
+/// for their answer. Thread-safe.
 class Calls {
  public:
   using Clock = ActorCall::Clock;
@@ -112,22 +112,23 @@ class Calls {
 
   struct Begun {
     std::uint64_t number;
-    bool is_earliest;  ///< its deadline is earlier than earliest() was
+    bool is_earliest;  ///< whether its deadline is earlier than earliest() was before
   };
-  /// Gives the call a number. Throws overloaded if kCallCountMax calls wait.
+  /// Gives the call a number. Throws overloaded if kCallCountMax calls already wait.
   Begun begin(const std::shared_ptr<ActorCall>& call, PeerId to);
-  /// Takes the call out, so that an answer to it is dropped. Returns null if there is none.
+  /// Removes and returns the call, so that an answer to it is dropped. Returns null if there is
+  /// none.
   std::shared_ptr<ActorCall> take(std::uint64_t number);
-  /// Takes the call out if it is in.
+  /// Removes the call if it is there.
   void take(const ActorCall& call);
-  /// Returns the number of a call that is in; 0: it isn't.
+  /// Returns the number of a waiting call; 0 if the call doesn't wait.
   std::uint64_t number_of(const ActorCall& call);
-  /// Takes out the calls for which `is_wanted` returns true.
+  /// Removes and returns the calls for which `is_wanted` returns true.
   std::vector<std::shared_ptr<ActorCall>> take_if(
       const std::function<bool(const ActorCall&)>& is_wanted);
-  /// Takes out the calls whose deadline is over.
+  /// Removes and returns the calls whose deadline is over.
   std::vector<std::shared_ptr<ActorCall>> take_expired(Clock::time_point now);
-  /// No call has an earlier deadline than this.
+  /// Returns a time that isn't later than the deadline of any call.
   Clock::time_point earliest() const { return earliest_.load(std::memory_order_relaxed); }
 
  private:
@@ -140,7 +141,7 @@ class Calls {
   std::mutex mutex_;
   std::vector<std::shared_ptr<ActorCall>> calls_;  ///< by number % kCallCountMax
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint64_t> rounds_;  ///< by index: how often it was used
+  std::vector<std::uint64_t> rounds_;  ///< by index: how often the index was used
 };
 
 }  // namespace weft

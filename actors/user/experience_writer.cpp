@@ -73,7 +73,7 @@ struct ExperienceWriter::Source {
   std::mutex mutex{};
   std::shared_ptr<RowSink> sender{};  // guarded by mutex
 
-  /// Returns null if the loop hasn't called experience() yet.
+  /// Opens the job's receiver of rows; returns null if the loop hasn't called experience() yet.
   std::shared_ptr<RowSink> open() {
     const std::lock_guard lock(mutex);
     if (sender == nullptr) sender = wait.host().open_rows(wait.job(), name);

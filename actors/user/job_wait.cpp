@@ -22,7 +22,8 @@ void sleep_for(std::chrono::nanoseconds time) {
   sleep_on(nothing, 0, time);
 }
 
-/// Returns this process's T of the job, or null if the job hasn't made its memory yet.
+/// Opens the job's T of this name for this process. Returns null if the job hasn't made its memory
+/// yet.
 template <typename T>
 std::shared_ptr<T> open_shared(const std::string& job, const std::string& name) {
   try {

@@ -1,6 +1,6 @@
 #pragma once
-/// JobWait: a process of the user waits for a job. Parameters and ExperienceWriter use it. JobHost:
-/// how the process finds the job, and how its threads wait.
+/// JobWait: the wait of a user's process for a job, for Parameters and ExperienceWriter. JobHost:
+/// finds the job and lets the process's threads wait.
 
 #include <chrono>
 #include <functional>
@@ -22,25 +22,26 @@ namespace weft {
 
 class JobWait;
 
-/// Finds jobs in the shared memory of this host. In a simulation of actors, finds its job instead.
+/// Finds jobs in the shared memory of this host, or the simulated job in a simulation of actors.
 class JobHost {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Waits at most so long, and returns whether the awaited thing has come.
+  /// Waits at most `at_most`. Returns whether the awaited thing has come.
   using WaitFor = std::function<bool(std::chrono::nanoseconds at_most)>;
 
   virtual ~JobHost() = default;
   virtual Clock::time_point now() const { return Clock::now(); }
   /// In a program, calls `wait_for` once, which waits a moment. In a simulation, waits until
-  /// `wait_for` returns true, the actor of this thread is to stop, or `deadline` has come. Returns
-  /// the last result of `wait_for`.
+  /// `wait_for` returns true, the thread's actor must stop, or `deadline` has come. Returns the
+  /// last result of `wait_for`.
   virtual bool await(const WaitFor& wait_for, Clock::time_point deadline);
   /// Waits a moment for a job that hasn't made its memory yet. Throws not_found or unavailable if
-  /// there is no such job any more.
+  /// the job doesn't exist any more.
   virtual void await_job(const JobWait& wait, Clock::time_point deadline);
-  /// Throws not_found or unavailable if there is no such job any more.
+  /// Throws not_found or unavailable if the job doesn't exist any more.
   virtual void require_running(const JobWait& wait) const;
-  /// Return null if the loop hasn't begun to publish, or to take rows, under this name.
+  /// Open what the job publishes, or its receiver of rows, under this name. Return null if the loop
+  /// hasn't made it yet.
   virtual std::shared_ptr<VersionSource> open_versions(const std::string& job,
                                                        const std::string& name);
   virtual std::shared_ptr<RowSink> open_rows(const std::string& job, const std::string& name);
@@ -48,7 +49,8 @@ class JobHost {
   virtual std::vector<std::string> published_names(const std::string& job) const;
 };
 
-/// A wait for a job of this user. `what` is for errors, such as 'Parameters "policy"'.
+/// A wait for a job of this user. `what` names the waiting object in errors, such as 'Parameters
+/// "policy"'.
 class JobWait {
  public:
   /// Throws invalid_argument if `job` is no job id.
@@ -63,14 +65,14 @@ class JobWait {
   JobHost& host() const { return *host_; }
 
   /// Returns the time at which a wait that begins now ends. Throws invalid_argument on a thread
-  /// that several actors share.
+  /// that several actors share, because they must not wait.
   Clock::time_point begin() const;
-  /// Returns whether the wait must end. Throws cancelled if a stop was requested.
+  /// Returns whether the deadline has passed. Throws cancelled if a stop was requested.
   bool is_late(Clock::time_point deadline) const;
-  /// Throws not_found or unavailable if there is no such job any more.
+  /// Throws not_found or unavailable if the job doesn't exist any more.
   void require_running() const { host_->require_running(*this); }
-  /// Called when the job has ended. If this is the wait of an actor, whose mesh is about to be
-  /// stopped too, waits a moment for that, and then throws cancelled.
+  /// Called when the job has ended. If an actor waits and its mesh is about to be stopped too,
+  /// waits a moment for the stop and then throws cancelled.
   void let_stop_come() const;
 
  private:
@@ -81,11 +83,11 @@ class JobWait {
   std::shared_ptr<JobHost> host_;
 };
 
-/// The error of a wait for a job that has ended before it made what is waited for.
+/// Returns the error of a wait if the job has ended before it made the awaited object.
 Error job_never_made_error(const JobWait& wait);
 
-/// Returns this process's T(job, name), which all users of the name share, so that the process
-/// counts as one. Throws the errors of the constructor.
+/// Returns T(job, name). All users in this process share the object, so that the process counts as
+/// one user. Throws the errors of T's constructor.
 template <typename T>
 std::shared_ptr<T> shared_in_process(const std::string& job, const std::string& name) {
   static std::mutex mutex;

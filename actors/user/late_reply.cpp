@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// Returns null if there is nobody to answer, or if the call was answered before.
+/// Returns the process through which to answer. Returns null if nobody waits for an answer, or if
+/// the call was answered before.
 std::shared_ptr<detail::ActorHost> LateReply::process_that_answers() {
   if (op_of(asked_.heading) != ActorOp::call || is_answered_.exchange(true)) return nullptr;
   return process_.lock();
@@ -31,7 +32,7 @@ void LateReply::send_error(const Error& error) {
     MessageWriter body;
     put_error(body, error);
     process->send_answer(asked_, ActorOp::error, body);
-  } catch (const Error& failure) {  // it may be called by a destructor
+  } catch (const Error& failure) {  // fail() may be called by a destructor, so it must not throw
     logger("weft.worker")->warn("actors: {}: its answer is lost: {}", endpoint_, failure.what());
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// LateReply: the answer of a call that its endpoint has taken over as a Reply.
+/// LateReply: answers a call after its endpoint has returned, for Reply.
 
 #include <atomic>
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-/// Sends nothing if the message was told, or if the process has left its system.
+/// Does nothing if the message needs no answer, or if the process has left its system.
 class LateReply final : public detail::PendingReply {
  public:
-  /// `endpoint` is a name such as "policy[0].act".
+  /// `endpoint` is the endpoint's name, such as "policy[0].act".
   LateReply(std::weak_ptr<detail::ActorHost> process, const Asked& asked, std::string endpoint)
       : process_(std::move(process)), asked_(asked), endpoint_(std::move(endpoint)) {}
 

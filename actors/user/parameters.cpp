@@ -75,7 +75,7 @@ struct Parameters::Source {
   std::shared_ptr<VersionSource> opened{};  ///< doesn't change once `reader` is set
   std::atomic<VersionSource*> reader = nullptr;
 
-  /// Returns null if the job hasn't made its Publisher yet.
+  /// Opens what the job publishes; returns null if the job hasn't made its Publisher yet.
   VersionSource* open() {
     if (VersionSource* known = reader.load(std::memory_order_acquire)) return known;
     const std::lock_guard lock(mutex);
@@ -97,7 +97,7 @@ struct Parameters::Source {
          fmt::join(wait.host().published_names(wait.job()), ", "));
   }
 
-  /// Waits a moment for a version that is `version` or later.
+  /// Waits a moment for `version` or a later one.
   void sleep(VersionSource* from, std::uint32_t seen, std::uint64_t version,
              JobWait::Clock::time_point deadline) const {
     if (from == nullptr) return wait.host().await_job(wait, deadline);

@@ -30,7 +30,7 @@ ChannelRole other_role(ChannelRole role) {
   return role == ChannelRole::writer ? ChannelRole::reader : ChannelRole::writer;
 }
 
-/// Whether the channel has, or has had, this side.
+/// Returns whether this side of the channel is open, or was.
 bool was_opened(const Channel& channel, ChannelRole role) {
   return channel.side(role).attached.load(std::memory_order_seq_cst) != 0;
 }
@@ -74,7 +74,7 @@ detail::PipeValue read_pipe_frame(std::span<const std::byte> frame,
   const auto rest = part(head.body_offset, table_bytes + head.body_bytes);
   if (table_bytes > 0) std::memcpy(table.data(), rest.data(), table_bytes);
   detail::PipeValue value;
-  // A copy, because the writer's process could change it while it is read.
+  // The bytes are copied, because the writer's process could change them while they are read.
   value.bytes.assign(rest.begin() + static_cast<std::ptrdiff_t>(table_bytes), rest.end());
   for (const PipePayload& payload : table) {
     if (payload.offset % kAlignment != 0) {
@@ -104,8 +104,9 @@ PipeEnd::PipeEnd(std::shared_ptr<ActorHost> host, const Name& name, ChannelRole 
 PipeEnd::~PipeEnd() {
   if (was_sent_) return;
   try {
-    open();  // so that the other end learns that this one is gone
-    // The other end may have been lost with its message. If it comes, it finds values, or no pipe.
+    open();  // tells the other end that this one is gone
+    // The message with the other end may have been lost, so nobody would remove the channel. If the
+    // other end still opens, it gets an error. A channel with values is kept for it.
     const bool has_values = writer_ && (writer_->count() > 0 || writer_->closed());
     if (!has_values && !was_opened(*channel_, other_role(role_))) {
       host_->remove_channel(channel_name(name_));
@@ -144,7 +145,7 @@ void PipeEnd::open() {
   if (was_opened(*channel_, other_role(role_))) host_->remove_channel(channel_name(name_));
 }
 
-/// Shows for which end this one waits, until the object is destroyed.
+/// While it lives, shows for which end this one waits.
 class PipeEnd::ShownWait {
  public:
   explicit ShownWait(const PipeEnd& end) : end_(end) {}
@@ -152,7 +153,7 @@ class PipeEnd::ShownWait {
   ShownWait(const ShownWait&) = delete;
   ShownWait& operator=(const ShownWait&) = delete;
 
-  /// The other end may have been opened since the last call.
+  /// Updates what is shown, because the other end may have been opened since the last call.
   void show() {
     const std::uint32_t other =
         end_.channel_->side(other_role(end_.role_)).user.load(std::memory_order_relaxed);
@@ -167,7 +168,7 @@ class PipeEnd::ShownWait {
   std::int64_t since_ns_ = clock_ns(CLOCK_MONOTONIC);
 };
 
-/// Waits until `wait_for` returns true.
+/// Waits until `wait_for` returns true. Throws if the wait must end.
 void PipeEnd::wait(const JobHost::WaitFor& wait_for) {
   const JobHost::Clock::time_point deadline =
       SendLimit::deadline_after(join_timeout_s_, host_->now());
@@ -186,7 +187,7 @@ void PipeEnd::wait(const JobHost::WaitFor& wait_for) {
   }
 }
 
-/// Gets memory for the next value.
+/// Gets memory for the next value. Returns false if there is none and `may_wait` is false.
 bool PipeEnd::find_room(bool may_wait) {
   open();
   while (next_.empty()) {

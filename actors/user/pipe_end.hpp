@@ -3,9 +3,9 @@
 ///
 /// A pipe is a channel of the actor system. Each value is one frame, in native byte order:
 ///
-///   frame = PipeFrameHead, padding to 64 bytes, payloads, payload_count times PipePayload, body
+///   frame = PipeFrameHead, padding to 64 bytes, payloads, PipePayload[payload_count], body
 ///
-/// A payload is the elements of a tensor, and begins at a multiple of 64 bytes.
+/// A payload is the elements of a tensor. Its offset is a multiple of 64 bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,24 +33,24 @@ struct PipePayload {
   std::uint64_t bytes = 0;
 };
 
-/// Reads a frame that another process has written, and may still write. Throws corrupt if a part of
-/// it lies outside of it. `owner` keeps the frame.
+/// Reads a frame that another process has written, and could still change. Throws corrupt if a part
+/// would be outside the frame. `owner` keeps the frame's memory.
 detail::PipeValue read_pipe_frame(std::span<const std::byte> frame,
                                   const std::shared_ptr<const void>& owner);
 
-/// Returns the first part of the channels' names of all pipes that a process has made.
+/// Returns the prefix of the names of all channels for pipes that this process has made.
 std::string pipe_prefix(std::uint32_t slot, std::uint32_t incarnation);
 
-/// Removes the pipes that a process has made, unless both ends are in use.
+/// Removes the pipes that this process has made, except those whose ends are both in use.
 void remove_pipes(std::string_view system, std::uint32_t slot, std::uint32_t incarnation);
 
 namespace detail {
 
-/// Opens its side of the channel when it is first used. The end that is used second removes the
-/// channel's name.
+/// Opens its side of the channel at its first use. The end that opens second removes the channel's
+/// name.
 class PipeEnd final : public std::enable_shared_from_this<PipeEnd> {
  public:
-  /// Identifies a pipe within its system: the process that made it, and how many it had made.
+  /// Identifies a pipe within its system: the process that made it, and its number in that process.
   struct Name {
     std::uint32_t slot = 0;
     std::uint32_t incarnation = 0;
@@ -87,9 +87,9 @@ class PipeEnd final : public std::enable_shared_from_this<PipeEnd> {
   std::shared_ptr<Channel> channel_;
   std::optional<ChannelWriter> writer_;
   std::optional<ChannelReader> reader_;
-  std::mutex frames_mutex_;      ///< tensors of a value are released on any thread
-  std::span<std::byte> next_{};  ///< memory of the next value; empty: not loaned yet
-  std::size_t used_ = 0;         ///< bytes of it that loan() has given away
+  std::mutex frames_mutex_;      ///< needed because any thread may release the tensors of a value
+  std::span<std::byte> next_{};  ///< memory of the next value; empty: not yet acquired
+  std::size_t used_ = 0;         ///< bytes of next_ that loan() has given away
 };
 
 }  // namespace detail

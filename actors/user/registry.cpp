@@ -14,14 +14,14 @@
 namespace weft {
 namespace {
 
-/// All classes that this copy of weft knows. Classes register before main(), in no particular
-/// order, and on any thread that loads a library.
+/// All classes that this copy of weft knows. A class may be registered in any order and on any
+/// thread, because a library registers its classes when it is loaded.
 struct Registry {
   std::mutex mutex;
   std::vector<const detail::ActorClass*> classes;
 };
 
-/// Never destroyed, because a class may be destroyed after it.
+/// Returns the registry. It is never destroyed, because a class may be destroyed after it.
 Registry& registry() {
   static auto* const made = new Registry;
   return *made;

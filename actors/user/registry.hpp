@@ -1,5 +1,5 @@
 #pragma once
-/// Finds the classes that ActorType registers.
+/// Finds the classes that ActorType has registered.
 
 #include <string_view>
 
@@ -7,15 +7,15 @@
 
 namespace weft {
 
-/// Returns the class of this name. Throws not_found with the names that exist, or invalid_argument
-/// if two classes have the name.
+/// Returns the class of this name. Throws not_found, naming the existing classes, or
+/// invalid_argument if two classes have the name.
 const detail::ActorClass& find_actor_class(std::string_view name);
 
-/// Throws invalid_argument unless the class can be spawned: its name isn't a valid one, or another
+/// Throws invalid_argument if the class can't be spawned because its name is invalid or another
 /// class has it.
 void require_usable(const detail::ActorClass& type);
 
-/// Whether the text is 1 to 63 of a-z A-Z 0-9 _ . -
+/// Returns whether the text consists of 1 to 63 of the characters a-z A-Z 0-9 _ . -
 bool is_actor_name(std::string_view text);
 
 }  // namespace weft

@@ -38,14 +38,16 @@ bool Replies::try_lead() {
   return true;
 }
 
-/// Gives the lead to a thread that waits, or else to weft.replies, if a callback waits.
+/// Ends the leading of this thread. Another waiting thread then leads, or weft.replies if a
+/// callback waits.
 void Replies::leave() {
   const bool is_watched = watch_count_.load(std::memory_order_seq_cst) > 0;
   if (is_watched) port_->listen();
   const bool must_kick = is_watched && port_->has_news();
   is_led_.store(false, std::memory_order_seq_cst);
   lead_.unlock();
-  // A callback that was added meanwhile found the port led, so nobody listens for it yet.
+  // A callback that was added meanwhile saw that a thread leads, so nobody listens for its answer
+  // yet.
   if (must_kick || (!is_watched && watch_count_.load(std::memory_order_seq_cst) > 0)) kick();
   if (follower_count_.load(std::memory_order_seq_cst) == 0) return;
   const std::lock_guard lock(mutex_);

@@ -17,21 +17,20 @@
 
 namespace weft {
 
-/// The thread that waits for an answer takes messages itself: it leads. While nobody leads, the
-/// thread `weft.replies` takes them: at once if a callback waits for an answer, and else when a
-/// sender rings or a second has passed. So the answer to a thread that is about to wait wakes no
-/// other thread. weft.replies also runs callbacks and everything that is due at a time.
-/// Thread-safe.
+/// A thread that waits for an answer takes messages itself: it leads. While no thread leads, the
+/// thread `weft.replies` takes them: at once if a callback waits for an answer, otherwise when a
+/// sender rings or a second has passed. So an answer to a waiting thread needn't wake another
+/// thread. weft.replies also runs callbacks and everything that is due at a time. Thread-safe.
 class Replies {
  public:
   using Clock = ActorCall::Clock;
   struct Hooks {
     /// Called by the thread that leads. Must not wait.
     std::function<void(InMessage)> on_message{};
-    /// Called by the thread that leads, after processes have died and their last messages were
-    /// passed on.
+    /// Called by the thread that leads when processes have died and their last messages were
+    /// handled.
     std::function<void()> on_deaths{};
-    /// Called by `weft.replies` at the returned time, and after each kick().
+    /// Called by `weft.replies` after each kick(), and at the time that the last call returned.
     std::function<Clock::time_point()> on_time{};
     /// Returns how often a thread looks for an answer before it sleeps.
     std::function<int()> spins{};
@@ -43,21 +42,21 @@ class Replies {
   Replies& operator=(const Replies&) = delete;
 
   void start();
-  /// Ends the thread `weft.replies`, after all callbacks have run. The destructor calls it.
+  /// Runs the callbacks that are due, then ends the thread `weft.replies`. The destructor calls it.
   void stop();
-  /// Waits until the call has ended or the time has come. Returns whether it has ended.
+  /// Waits until the call has ended or `time` has come. Returns whether the call has ended.
   bool wait(ActorCall& call, Clock::time_point time);
-  /// Takes the messages that are there, unless another thread does.
+  /// Takes the messages that have arrived, unless another thread takes them.
   void look();
   void kick() noexcept { port_->wake(); }
-  /// Counts the callbacks that wait for an answer up or down.
+  /// Changes the number of callbacks that wait for an answer.
   void watch(int more_callbacks) noexcept;
-  /// Runs `done` on the thread `weft.replies`, or in run_ready() if it is the program's and
-  /// ready_fd() was called.
+  /// Runs `done` on the thread `weft.replies`; or in run_ready() if the program made the call and
+  /// has called ready_fd().
   void post(std::function<void()> done, bool is_the_programs);
   /// Returns a descriptor that is readable while callbacks wait for run_ready(). Thread-safe.
   int ready_fd();
-  /// Runs the program's callbacks on this thread, and returns how many.
+  /// Runs the program's callbacks on this thread. Returns their number.
   int run_ready();
 
  private:

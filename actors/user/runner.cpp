@@ -22,16 +22,16 @@
 namespace weft {
 namespace {
 
-/// An actor that is being made again keeps at most so many messages.
+/// The limit on messages that are kept for an actor while it is made again.
 constexpr std::size_t kKeptMax = 4096;
-/// A function that takes longer on a thread of several actors is warned of.
+/// The time after which a function is warned of that runs on a thread of several actors.
 constexpr std::uint64_t kLongNs = 1'000'000;
 
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-/// Shows in the table which function an actor runs, and since when.
+/// While it lives, the table shows which function an actor runs, and since when.
 class RunningFunction {
  public:
   RunningFunction(ActorTableRow& row, const ActorFunction& function, std::uint64_t call = 0)
@@ -98,7 +98,7 @@ void Runner::run() {
       if (op_of(message.heading) == ActorOp::tell) process_->count_lost_tell();
       drop_message(*process_->node(), message);
     }
-    actor.object.reset();  // before the context that it may refer to
+    actor.object.reset();  // destroyed before the context, to which it may refer
   }
 }
 
@@ -115,7 +115,8 @@ bool Runner::take_one() {
   return true;
 }
 
-/// Drops the message if the dead process waited for an answer to it. Runs it if it was told.
+/// Handles a message of a process that has died. Drops it if the process waited for an answer, runs
+/// it otherwise.
 void Runner::handle_from_dead(InMessage message) {
   if (op_of(message.heading) != ActorOp::tell) return drop_message(*process_->node(), message);
   try {
@@ -215,7 +216,7 @@ void Runner::run_message(Actor& actor, InMessage&& message) {
                          .number = asked.heading.call});
 }
 
-/// Warns once of each endpoint of a class.
+/// Warns that an endpoint has blocked its thread for long; only once per endpoint of a class.
 void Runner::warn_of_delay(const Actor& actor, std::uint32_t endpoint, std::uint64_t ns) {
   if (!warned_.emplace(actor.type, endpoint).second) return;
   logger("weft.worker")
@@ -257,7 +258,9 @@ bool Runner::work_once() {
     functions_.end_work(begin, actor.row);
   } catch (...) {
     functions_.end_work(begin, actor.row);
-    if (actor.stop.stop_requested()) return true;  // a call that was cancelled ends work()
+    if (actor.stop.stop_requested())
+      return true;  // work() ended because a call in it was
+                    // cancelled by the stop
     fail_actor(actor, fmt::format("{}.work: {}", process_->actors().name(actor.row),
                                   current_exception_text()));
   }
@@ -312,7 +315,8 @@ void Runner::make(InMessage&& message) {
             .job = order.job},
         made->stop.get_token(), process_->shared_from_this());
     table.row(row).tid.store(gettid(), std::memory_order_relaxed);
-    table.row(row).awaited.store(0, std::memory_order_relaxed);  // of a process that was killed
+    table.row(row).awaited.store(0, std::memory_order_relaxed);  // a killed process may have left a
+                                                                 // value
     const RunningFunction running(table.row(row), {.kind = ActorFunctionKind::make});
     const ThreadRoleScope role({.may_block = made->own_thread,
                                 .may_wait_for_room = made->own_thread,
@@ -347,7 +351,7 @@ void Runner::end(const InMessage& message) {
   drop_message(*process_->node(), message);
 }
 
-/// Destroys the actor and tells the keeper, which makes it again or ends its mesh.
+/// Destroys a failed actor and tells the keeper, which makes it again or ends its mesh.
 void Runner::fail_actor(Actor& actor, const std::string& why) {
   actor.object.reset();
   actor.context.reset();

@@ -28,20 +28,21 @@ namespace detail {
 class ActorProcess;
 }
 
-/// Takes messages from its port and runs them, one after the other. While there are none, it calls
-/// the actors' work(). An actor that has failed keeps its messages until it is made again.
+/// Takes messages from its port and runs them, one after the other. While there are no messages,
+/// calls the actors' work(). A failed actor's messages are kept until it is made again.
 class Runner {
  public:
-  /// `process` must outlive it.
+  /// `process` must outlive the Runner.
   Runner(detail::ActorProcess& process, std::uint32_t port);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Requests the stop of those actors that the table says are ended. Any thread may call it.
+  /// Requests the stop of the actors that have ended according to the table. Any thread may call
+  /// it.
   void request_stops();
-  /// Requests the stop of all actors, and ends the thread after the current function. The actors
-  /// are destroyed.
+  /// Requests the stop of all actors, ends the thread after the current function, and destroys the
+  /// actors.
   void stop();
 
  private:
@@ -51,7 +52,7 @@ class Runner {
     bool own_thread = false;
     std::stop_source stop{};
     std::unique_ptr<ActorContext> context{};
-    std::shared_ptr<void> object{};  ///< null: it has failed, or isn't made yet
+    std::shared_ptr<void> object{};  ///< null: the actor has failed, or isn't made yet
     std::deque<InMessage> kept{};    ///< messages for the next incarnation
   };
 
@@ -74,7 +75,7 @@ class Runner {
   detail::ActorProcess* process_;
   std::uint32_t port_;
   std::mutex mutex_;
-  std::map<std::uint32_t, Actor> actors_;  // by row; other threads lock mutex_ to read it
+  std::map<std::uint32_t, Actor> actors_;  // by row; other threads read it under mutex_
   std::uint32_t last_worker_ = 0;          ///< the row whose work() ran last
   FunctionTrace functions_;
   std::set<std::pair<const detail::ActorClass*, std::uint32_t>> warned_;

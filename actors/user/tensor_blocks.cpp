@@ -11,14 +11,14 @@
 namespace weft {
 namespace {
 
-/// The range of a tensor in its block. The ranges of all tensors follow the body of a message.
+/// The range of a tensor in its block. In a message, the ranges of all tensors follow the body.
 struct Place {
   std::uint64_t offset;
   std::uint64_t bytes;
 };
 
-/// The deleter of a HostTensor's owner, by which a tensor that is sent on is known to lie in a
-/// block.
+/// The deleter of a HostTensor's owner. If a tensor that is sent has this deleter, it is already in
+/// a block.
 struct BlockRelease {
   std::shared_ptr<LaneNode> node;
   BlockId block;
@@ -27,7 +27,7 @@ struct BlockRelease {
   void operator()(const void*) const noexcept { node->blocks().release(block); }
 };
 
-/// Returns null if the tensor isn't in a block that this process holds.
+/// Returns the block of a tensor; null if it isn't in a block that this process holds.
 const BlockRelease* block_of(const std::shared_ptr<LaneNode>& node, const HostTensor& tensor) {
   const auto* release = std::get_deleter<BlockRelease>(tensor.owner);
   return release != nullptr && release->node == node ? release : nullptr;

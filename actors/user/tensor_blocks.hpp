@@ -1,5 +1,5 @@
 #pragma once
-/// Puts the tensors of messages into blocks of shared memory, and takes them out.
+/// Puts the tensors of messages into blocks of shared memory, and gets them out again.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,17 +14,16 @@
 
 namespace weft {
 
-/// The body and blocks of a message whose writer must outlive it. It holds the blocks while it
-/// lives.
+/// The body and the blocks of a message. It holds the blocks. `message` must outlive it.
 class PackedMessage {
  public:
-  /// Copies tensors that aren't in blocks yet. Throws no_space, or invalid_argument for a message
-  /// that is too long.
+  /// Copies tensors into blocks unless they are in blocks already. Throws no_space, and
+  /// invalid_argument if the message is too long.
   PackedMessage(const std::shared_ptr<LaneNode>& node, const MessageWriter& message);
 
   std::span<const std::byte> body() const { return body_; }
   std::span<const BlockId> blocks() const { return blocks_; }
-  std::size_t copies() const { return copied_.size(); }  ///< how many tensors were copied
+  std::size_t copies() const { return copied_.size(); }  ///< number of tensors that were copied
 
  private:
   std::span<const std::byte> body_;
@@ -33,10 +32,10 @@ class PackedMessage {
   std::vector<HostTensor> copied_;
 };
 
-/// The bytes and tensors of a message that was taken. It keeps the message.
+/// The bytes and tensors of a received message, whose memory it keeps.
 class UnpackedMessage {
  public:
-  /// Takes over the message's holds of its blocks. Throws corrupt if a tensor lies outside its
+  /// Takes over the blocks that the message holds. Throws corrupt if a tensor isn't inside its
   /// block.
   UnpackedMessage(const std::shared_ptr<LaneNode>& node, InMessage&& message);
 
@@ -49,15 +48,15 @@ class UnpackedMessage {
   std::vector<MessagePayload> payloads_;
 };
 
-/// Returns the body of a message as lanes carry it, whose i-th tensor has the first `bytes[i]`
-/// bytes of the i-th block.
+/// Returns the body of a message in the form that lanes carry. Its i-th tensor is the first
+/// `bytes[i]` bytes of the i-th block.
 std::vector<std::byte> body_with_places(std::span<const std::byte> body,
                                         std::span<const std::uint64_t> bytes);
 
-/// Releases the blocks of a message that nobody reads.
+/// Releases the blocks of a message that is not read.
 void drop_message(LaneNode& node, const InMessage& message) noexcept;
 
-/// Makes a tensor in a block of this process. Throws no_space.
+/// Returns memory for a tensor, in a block of this process. Throws no_space.
 LoanedTensor loan_tensor(const std::shared_ptr<LaneNode>& node, const TensorType& type);
 
 }  // namespace weft

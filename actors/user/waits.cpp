@@ -15,10 +15,10 @@
 namespace weft {
 namespace {
 
-/// Longer circles end at the timeouts of their calls.
+/// The limit on the length of circles that are found. In longer ones, calls end at their timeouts.
 constexpr int kCircleLengthMax = 100;
 
-/// Looks along the calls for which actors wait.
+/// Follows the calls for which actors wait.
 class CircleSearch {
  public:
   CircleSearch(detail::ActorProcess& process, ActorNumber waiter)
@@ -34,8 +34,8 @@ class CircleSearch {
       if (awaited.number == 0 || awaited.row >= table_.row_count()) return "";
       const ActorNumber asked = table_.number_in(awaited.row);
       text += fmt::format(" > {}.{}", table_.name(asked), endpoint(asked, awaited.endpoint));
-      // The wait of the actor that has to answer is read before the answer is looked for. So an
-      // answer that it sent before it began to wait is seen.
+      // The wait of the asked actor is read before its answer is looked for. So an answer that it
+      // sent before that wait is found.
       const std::uint64_t next = table_.row(asked).awaited.load(std::memory_order_seq_cst);
       if (next == 0 || !is_unanswered(caller, asked, awaited)) return "";
       if (asked == waiter_) return text;
@@ -58,8 +58,8 @@ class CircleSearch {
     return found == nullptr ? "?" : std::string(found->name);
   }
 
-  /// Returns whether the caller still waits for the call, and no answer to it is under way. An
-  /// actor that has a Reply may answer while it waits itself.
+  /// Returns whether the caller still waits for the call and no answer to it has been sent. An
+  /// actor that keeps a Reply counts as answering, because it may answer while it waits itself.
   bool is_unanswered(ActorNumber caller, ActorNumber asked, const AwaitedCall& awaited) {
     const detail::EndpointEntry* called = entry(asked, awaited.endpoint);
     if (called == nullptr || called->replies_later) return false;
@@ -93,7 +93,7 @@ std::string circle_of_waits(detail::ActorProcess& process, ActorNumber waiter,
   try {
     return CircleSearch(process, waiter).run(awaited);
   } catch (const Error&) {
-    return "";  // a process has died meanwhile, and its calls end
+    return "";  // a process has died meanwhile, so its calls end
   }
 }
 

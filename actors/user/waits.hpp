@@ -1,5 +1,5 @@
 #pragma once
-/// Waits of threads: their roles among the threads that run actors, limits, and circles.
+/// Waits of threads: the roles of threads that run actors, time limits, and circles of waits.
 
 #include <algorithm>
 #include <chrono>
@@ -17,18 +17,19 @@ class ActorHost;
 class ActorProcess;
 }  // namespace detail
 
-/// The role of the calling thread.
+/// What the calling thread runs, and for what it may wait.
 struct ThreadRole {
-  /// Whether it may wait for answers. A thread that several actors share may not.
+  /// Whether the thread may wait for answers. A thread that several actors share must not.
   bool may_block = true;
-  /// Whether it may wait until a lane has room.
+  /// Whether the thread may wait until a lane has room.
   bool may_wait_for_room = true;
-  std::uint32_t port = 0;                   ///< from which the thread takes messages; 0: none
-  std::optional<ActorNumber> actor = {};    ///< whose function the thread runs
-  const detail::ActorHost* host = nullptr;  ///< the process of `port` and `actor` in its system
+  std::uint32_t port = 0;                   ///< the thread takes messages from this port; 0: from
+                                            ///< none
+  std::optional<ActorNumber> actor = {};    ///< the actor whose function the thread runs
+  const detail::ActorHost* host = nullptr;  ///< the process to which `port` and `actor` belong
 
-  /// Returns the actor if it belongs to this process of a system. An actor of another system may
-  /// call this one, too.
+  /// Returns the actor if it belongs to the process `its_host`. An actor of another system may call
+  /// that process too; then returns nothing.
   std::optional<ActorNumber> actor_in(const detail::ActorHost& its_host) const {
     return host == &its_host ? actor : std::nullopt;
   }
@@ -38,7 +39,7 @@ struct ThreadRole {
   }
 };
 
-/// Sets the role of this thread while it lives.
+/// Sets the role of this thread until it is destroyed.
 class ThreadRoleScope {
  public:
   explicit ThreadRoleScope(ThreadRole role) : before_(std::exchange(ThreadRole::current(), role)) {}
@@ -50,8 +51,8 @@ class ThreadRoleScope {
   ThreadRole before_;
 };
 
-/// The limit of a send's wait. The time of a number of seconds begins with the first is_over(), so
-/// that a send that needn't wait reads no clock.
+/// The limit of a send's wait. A number of seconds counts from the first is_over(), so that a send
+/// that needn't wait reads no clock.
 class SendLimit {
  public:
   using Clock = std::chrono::steady_clock;
@@ -63,7 +64,7 @@ class SendLimit {
     return Clock::now() >= *deadline_;
   }
 
-  /// Returns the time so many seconds after `now`; after three years at most.
+  /// Returns the time that is `seconds`, but at most three years, after `now`.
   static Clock::time_point deadline_after(double seconds, Clock::time_point now = Clock::now()) {
     constexpr double kLong = 1e8;
     return now + std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -75,10 +76,10 @@ class SendLimit {
   std::optional<Clock::time_point> deadline_{};
 };
 
-/// Returns the circle of waits that ends at actor `waiter`, such as "a[0].f > b[0].g > a[0].h". ""
-/// if there is none. The waiter's row must have `awaited` already, so that of the actors of a
-/// circle the last one that begins to wait finds it. Never finds a circle that an answer which is
-/// under way will end.
+/// Returns the circle of waits that actor `waiter` closes, such as "a[0].f > b[0].g > a[0].h"; ""
+/// if there is none. The waiter's row must already have `awaited`, so that the last actor of a
+/// circle that begins to wait finds the circle. A circle that an already sent answer will end isn't
+/// returned.
 std::string circle_of_waits(detail::ActorProcess& process, std::uint32_t waiter,
                             const AwaitedCall& awaited);
 
