@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// The kind of a block decides how the pool frees it.
+/// Decides how the pool frees the block.
 enum class BlockKind : std::uint8_t { plain, state };
 
 /// Owns a block. The block has the same offset in the arenas of all the worker's chips.
@@ -38,8 +38,8 @@ class ArenaBlock {
   std::uint64_t offset() const { return offset_; }
   std::uint64_t last_run() const { return last_run_; }
   void used_by(std::uint64_t run) { last_run_ = run; }
-  /// Records that since step `step` the job can't return to the version in this block, which still
-  /// has a reader.
+  /// Records that the job can't return to the version in this block since step `step`. The block is
+  /// only kept because it still has a reader.
   void unneeded_since(std::uint64_t step) { unneeded_since_ = step; }
 
  private:
@@ -51,17 +51,17 @@ class ArenaBlock {
   std::optional<std::uint64_t> unneeded_since_;
 };
 
-/// A set of the worker's chips, indexed by their number in the worker. An empty vector is the empty
-/// set.
+/// A set of the worker's chips, as a bit for each chip number in the worker. An empty vector is the
+/// empty set.
 using ChipSet = std::vector<bool>;
 
 inline bool are_all(const ChipSet& chips) {
   return !chips.empty() && std::ranges::find(chips, false) == chips.end();
 }
 
-/// A tensor's buffer, in a block of its own. A buffer with a version of state also owns the buffer
+/// A tensor's buffer, in its own block. A buffer that holds a version of state also owns the buffer
 /// of the previous version. The next version is written to that older buffer, so two buffers
-/// alternate. Chips that needn't keep the previous version are called overwriters. They write each
+/// alternate. Chips that needn't keep the previous version are called overwriters: they write each
 /// version over the previous one, in the same block.
 class ArenaBuffer : public Buffer {
  public:
@@ -82,17 +82,18 @@ class ArenaBuffer : public Buffer {
     if (overwritten_ != nullptr) overwritten_->used_by(run);
   }
 
-  /// Returns the items that a loader has read into the buffer; null if no loader has.
+  /// Returns where a loader has read the buffer's rows; null if no loader has written the buffer.
   const std::shared_ptr<const RowOrigin>& origin() const { return origin_; }
   void came_from(std::shared_ptr<const RowOrigin> origin) { origin_ = std::move(origin); }
 
-  /// Returns whether `chips` may write the next version over this one. If this version's
-  /// overwriters have it in another block than the other chips, only the same set of chips may.
+  /// Returns whether `chips` may write the next version over this one. If this version is in
+  /// different blocks on its overwriters and on the other chips, only the same overwriters may do
+  /// so.
   bool may_overwrite(const ChipSet& chips) const {
     return overwritten_ == nullptr || overwriters_ == chips;
   }
-  /// Makes this the version that follows `before`, in `step`. Both have the same type and layout.
-  /// `overwriters` (see may_overwrite()) write over `before`.
+  /// Makes this the version that follows `before` and is written in `step`. Both must have the same
+  /// type and layout. The chips in `overwriters` (see may_overwrite()) write it over `before`.
   void replaces(std::shared_ptr<ArenaBuffer> before, std::uint64_t step,
                 const ChipSet& overwriters) {
     overwriters_ = overwriters;
@@ -101,15 +102,15 @@ class ArenaBuffer : public Buffer {
     before->replaced_in_ = step;
     before_ = std::move(before);
   }
-  /// Drops the previous version. Returns it if a run of `step` may overwrite it, else null. A run
-  /// may, if the version has no other owner and was replaced before `step`, because the chips
-  /// commit `step` before they write. The chips in `overwriters` don't write to it, because they
-  /// write over this version. May be called once.
+  /// Gives up the previous version. Returns it if a run of `step` may overwrite it, else null. The
+  /// run may overwrite it if it has no other owner and was replaced before `step`, because the
+  /// chips commit `step` before they write. The chips in `overwriters` don't write to it, because
+  /// they write over this version. May be called once.
   std::shared_ptr<ArenaBuffer> take_before(std::uint64_t step, const ChipSet& overwriters) {
     auto before = std::move(before_);
     if (before == nullptr || before->replaced_in_ >= step) return nullptr;
-    // Other versions may share the block of `before`: the overwriters of this version, or of an
-    // earlier one, may have that version there.
+    // The block of `before` may also hold a later version on some chips: on the overwriters of this
+    // version or of an earlier one.
     const bool is_whole = before->block_.use_count() == 1;
     if (before.use_count() > 1) {
       if (is_whole) before->block_->unneeded_since(before->replaced_in_);
@@ -128,10 +129,10 @@ class ArenaBuffer : public Buffer {
   std::shared_ptr<ArenaBlock> overwritten_;  // the overwriters' block; null: block_
   ChipSet overwriters_;
   std::shared_ptr<ArenaBuffer> before_;
-  std::uint64_t replaced_in_ = 0;  // the step that wrote the next version
+  std::uint64_t replaced_in_ = 0;  // the step in which the next version was written
 };
 
-/// The type and sharding of the next version of a tensor's state, and the bytes of a chip's shard.
+/// The type and sharding of a tensor's next version, and the bytes of one chip's shard.
 struct VersionLayout {
   const TensorType& type;
   const Sharding& sharding;
@@ -139,8 +140,8 @@ struct VersionLayout {
 };
 
 /// Returns the buffer to which a run of `step` writes the version after `now`. It is `now` itself
-/// if all chips may overwrite it; else the previous version, if that is no longer needed; else a
-/// new buffer. `may_overwrite` is the set of chips that needn't keep `now`.
+/// if all chips may overwrite it, else the previous version if that isn't needed any more, else a
+/// new buffer. `may_overwrite` contains the chips that needn't keep `now`.
 std::shared_ptr<ArenaBuffer> next_version(std::shared_ptr<ArenaBuffer> now,
                                           const ChipSet& may_overwrite, std::uint64_t step,
                                           const VersionLayout& layout,

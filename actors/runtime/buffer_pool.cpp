@@ -10,9 +10,9 @@
 namespace weft {
 namespace {
 
-/// Returns the size of the pieces in which a pool reserves its first `bytes` bytes. It is a huge
+/// Returns the size of the pieces in which a pool of `bytes` bytes reserves memory. It is a huge
 /// page, so that most steps make no system call. A small pool reserves half a huge page at a time,
-/// because a whole one would be most of its memory.
+/// because a complete one would be most of its memory.
 std::uint64_t piece_bytes(std::uint64_t bytes) {
   return bytes <= kHugePageBytes / 2 ? kHugePageBytes / 2 : kHugePageBytes;
 }
@@ -95,8 +95,8 @@ std::uint64_t BufferPool::take_or_grow(FreeBlocks& blocks, std::int64_t bytes, P
   fail_no_room("a buffer", size);
 }
 
-/// Takes new memory from the first gap that is large enough, or after all blocks. Returns nothing
-/// if neither has room.
+/// Takes unused memory from the first gap that is large enough, or after all blocks. Returns
+/// nothing if there is no room.
 std::optional<std::uint64_t> BufferPool::grow(std::int64_t bytes) {
   const auto size = static_cast<std::uint64_t>(bytes);
   for (Range& gap : gaps_) {

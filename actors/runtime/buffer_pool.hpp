@@ -16,17 +16,17 @@ namespace weft {
 
 /// Blocks have the same offset on all of the worker's chips. A freed block is reused for blocks of
 /// its size, oldest first. The loop's thread makes and uses the pool. Other threads may also free
-/// blocks, because any thread may drop a tensor; these blocks wait until the loop's thread
-/// allocates.
+/// blocks, because any thread may drop a tensor; such blocks can be used when the loop's thread
+/// next allocates.
 ///
-/// State (the tensors that a job keeps from step to step) has its own free lists. A block that is
-/// freed in a step holds a version to which the job may still return, until every chip has
-/// committed the following step (commits.hpp).
+/// State (the tensors that a job keeps from step to step) has its own free lists. A freed block
+/// holds a version to which the job may still return. It is reused when every chip has committed
+/// the step after the one in which it was freed (commits.hpp).
 ///
 /// Arrays have the same offset on the chips of all workers, as long as all workers allocate and
-/// free the same arrays in the same order. Buffers are kept apart from them, because each worker
-/// frees its buffers at different times. Buffers grow up from the middle of an arena, and arrays
-/// grow down from its end.
+/// free the same arrays in the same order. Each worker frees its buffers at other times, so buffers
+/// have a separate place: they grow up from the middle of an arena, and arrays grow down from its
+/// end.
 class BufferPool {
  public:
   struct Range {
@@ -35,43 +35,43 @@ class BufferPool {
   };
   /// Returns the range of a block for this number of bytes.
   static Range block(std::uint64_t offset, std::int64_t bytes);
-  /// Makes a range usable on all of the worker's chips. Throws no_space.
+  /// A function that makes a range usable on all of the worker's chips. Throws no_space.
   using Reserve = std::function<void(std::uint64_t offset, std::size_t bytes)>;
-  /// Called when no memory is free. Returns whether it may have freed blocks.
+  /// A function that is called when no memory is free. Returns whether it may have freed blocks.
   using MakeRoom = std::function<bool()>;
   void on_no_room(MakeRoom make_room) { make_room_ = std::move(make_room); }
   /// Makes a pool that allocates from the beginning of `room`, around the ranges already `taken`.
   BufferPool(Range room, Reserve reserve, std::vector<Range> taken = {});
 
-  /// Passed as `host_writes_after` for blocks that only devices write.
+  /// The value of `host_writes_after` for blocks that only devices write.
   static constexpr std::uint64_t kDeviceWrites = ~std::uint64_t{0};
   /// Allocates a block; rounds `bytes` up to a multiple of 64. Devices execute runs in order, so a
   /// later run may get a block that a pending run still reads. If the host writes the block, all
-  /// runs that used it must have ended: `host_writes_after` is the last run that has ended. Throws
-  /// no_space.
+  /// runs that used the block must have ended: for this, `host_writes_after` is the last run that
+  /// has ended. Throws no_space.
   std::uint64_t allocate(std::int64_t bytes, std::uint64_t host_writes_after);
   /// Frees a block. `last_run` is the last run that reads or writes it.
   void free(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
 
-  /// Says that blocks are allocated and freed in this step from now on.
+  /// Sets the step in which blocks are allocated and freed from now on.
   void begin_step(std::uint64_t step) { step_ = step; }
-  /// Allocates a block for state that a device writes only after every chip has committed this
+  /// Allocates a block for state. A device may write it only after every chip has committed this
   /// step. Throws no_space.
   std::uint64_t allocate_state(std::int64_t bytes);
-  /// Allocates a block for state that the host writes at once, given that all chips have committed
-  /// `committed`.
+  /// Allocates a block for state that the host writes at once. All chips have committed
+  /// `committed`. Throws no_space.
   std::uint64_t allocate_state_for_host(std::int64_t bytes, std::uint64_t committed,
                                         std::uint64_t host_writes_after);
   void free_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run);
-  /// Frees the block of a version that only a reader has kept until now: since the earlier step
-  /// `step`, the job can't return to that version. On a thread other than the loop's, does the same
-  /// as free_state().
+  /// Frees the block of a version to which the job can't return since the earlier step `step`; a
+  /// reader has kept the block until now. On a thread other than the loop's, does the same as
+  /// free_state().
   void free_old_state(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run,
                       std::uint64_t step);
 
   /// Allocates an array. If the array at the lowest offset is freed, its memory is free for all
-  /// uses; the memory of any other array is kept for arrays of the same size. No run in progress
-  /// may use a freed array. Throws no_space.
+  /// uses; the memory of any other array is kept for arrays of the same size. An array must not be
+  /// freed while a run uses it. Throws no_space.
   std::uint64_t allocate_array(std::int64_t bytes);
   void free_array(std::uint64_t offset, std::int64_t bytes, std::uint64_t last_run = 0);
 
@@ -82,14 +82,14 @@ class BufferPool {
     std::uint64_t step = 0;  ///< for a state block: the step in which it was freed
   };
   using FreeBlocks = std::map<std::int64_t, std::deque<Block>>;  // by size
-  /// The arguments of a queued free(), free_state() or free_array().
+  /// The arguments of a free(), free_state() or free_array() that another thread has called.
   struct Returned {
     void (BufferPool::*free)(std::uint64_t, std::int64_t, std::uint64_t);
     std::uint64_t offset = 0;
     std::int64_t bytes = 0;
     std::uint64_t last_run = 0;
   };
-  /// Queues the block if the caller is another thread than the loop's. Returns whether it did.
+  /// If the caller isn't the loop's thread, queues the block and returns true.
   bool keep_returned(const Returned& block);
   void take_returned();
   template <typename Predicate>
@@ -109,12 +109,12 @@ class BufferPool {
   std::vector<Range> gaps_;  // between the taken ranges, in order
   FreeBlocks free_;
   FreeBlocks free_state_;
-  std::uint64_t arrays_;  // the beginning of the last array
+  std::uint64_t arrays_;  // where the array with the lowest offset begins
   std::map<std::int64_t, std::deque<std::uint64_t>> free_arrays_;
   const std::thread::id owner_ = std::this_thread::get_id();
   std::mutex returned_mutex_;
   std::vector<Returned> returned_;         // queued by other threads
-  std::atomic<bool> has_returned_{false};  // only a hint; returned_ is read under the mutex
+  std::atomic<bool> has_returned_{false};  // lets the loop's thread skip the mutex
 };
 
 }  // namespace weft

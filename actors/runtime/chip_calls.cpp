@@ -1,4 +1,4 @@
-// The part of WorkerRuntime that runs the loop's own code (on_each_chip) on its chips.
+// The part of WorkerRuntime that runs a loop's bodies of on_each_chip() on its chips.
 
 #include <functional>
 #include <span>
@@ -35,7 +35,8 @@ void WorkerRuntime::call_on_chips(const std::function<void(Chip&)>& body,
   if (failure) std::rethrow_exception(failure);
 }
 
-/// Makes all devices call `body`, as one run. `body` must live until the run has ended.
+/// Makes all devices call `body`, which counts as one run. `body` must live until the run has
+/// ended.
 void WorkerRuntime::call_devices(std::uint32_t number, const std::function<void(Chip&)>& body,
                                  const RunSite& site) {
   await_room();
@@ -60,8 +61,8 @@ void WorkerRuntime::require_alike(const std::string& text, const RunSite& site) 
   agree(text, {.low = xxh3(std::as_bytes(std::span(text))), .high = 0}, site);
 }
 
-/// Returns the program number of the on_each_chip() calls at this source line. At the first of
-/// them, waits until all workers agree on the line.
+/// Returns the program number of the on_each_chip() calls at this source line. The first of these
+/// calls waits until all workers agree on the line.
 std::uint32_t WorkerRuntime::find_or_admit(const std::source_location& where) {
   const std::string text = fmt::format("on_each_chip at {}:{}", where.file_name(), where.line());
   const auto found = bodies_.find(text);

@@ -1,6 +1,6 @@
 #pragma once
-/// Hashes the data and state that a worker's loop uploads to its chips. These must be the same in
-/// all workers, but local rows only in those workers that have the same part of the rows.
+/// Hashes the data and state that a worker's loop uploads to its chips. The hashes must be equal on
+/// all workers; those of local rows only on workers with the same rows.
 
 #include <cstdint>
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// Selects the runs of a program whose data is compared. Unless it is `never`, state is compared
-/// whenever it is uploaded.
+/// Selects the runs of a program whose data is compared. With other values than `never`, state is
+/// compared whenever it is uploaded.
 enum class DataChecks : std::uint8_t { never, first_and_seldom, always };
 
 /// Parses WEFT_CHECK_DATA: "" (first_and_seldom), "0" (never) or "all". Throws invalid_argument for
@@ -35,8 +35,8 @@ std::uint64_t sampled_hash(std::span<const std::byte> bytes);
 /// Returns whether this run uploads state from the host or a file.
 bool sets_state(const Program& program, std::span<const Binding> inputs);
 
-/// Hashes the inputs, from number `first` on, that come from the host or a file. Labels each hash
-/// with the input's name, type and source line. Hashes of state come first.
+/// Hashes the inputs from number `first` on, as far as they come from the host or a file. Labels
+/// each hash with the input's name, type and source line. Hashes of state come first.
 DataHashes hash_data(const Program& program, std::span<const Binding> inputs,
                      std::size_t first = 0);
 

@@ -16,16 +16,15 @@
 
 namespace weft {
 
-/// A tensor on the chips, and the memory where the host writes its shards.
+/// A tensor on the chips, and the memory to which the host writes its shards.
 struct ChipInput {
   BufferPtr buffer{};
-  std::vector<std::byte*> shards{};                    ///< by the worker's chip
-  std::vector<std::shared_ptr<std::byte[]>> staged{};  ///< host memory of those shards that can't
-                                                       ///< be written directly
+  std::vector<std::byte*> shards{};                    ///< by chip of the worker
+  std::vector<std::shared_ptr<std::byte[]>> staged{};  ///< owns the host memory for shards that
+                                                       ///< can't be written directly
 };
 
-/// During its lifetime, no run writes over the buffer. The loop's thread makes and destroys the
-/// hold.
+/// While it lives, no run overwrites the buffer. The loop's thread makes and destroys it.
 class BufferHold {
  public:
   explicit BufferHold(BufferPtr buffer) : buffer_(std::move(buffer)) { buffer_->add_holds(1); }
@@ -39,11 +38,11 @@ class BufferHold {
   BufferPtr buffer_;
 };
 
-/// Buffers over which no run writes while the Holds of a runtime contain them.
+/// Buffers that no run overwrites while they are in the Holds of a runtime.
 struct HeldBuffers {
   std::vector<BufferHold> buffers{};  ///< for the loop's thread only
-  /// The reading thread sets this when it has read the buffers and has no reference to them any
-  /// more. The store publishes the end of its reads.
+  /// The reading thread sets it when it has read the buffers and has no reference to them any more.
+  /// This also makes the end of its reads visible to the loop's thread.
   std::atomic<bool> is_over{false};
   Urgency urgency;  ///< urgency of the reads
 
@@ -55,7 +54,8 @@ struct HeldBuffers {
   }
 };
 
-/// Only the loop's thread may use it, because only that thread drops the buffers.
+/// Keeps HeldBuffers until they are read. Only the loop's thread may use it, because only that
+/// thread drops buffers.
 class Holds {
  public:
   void add(std::shared_ptr<HeldBuffers> held) { holds_.push_back(std::move(held)); }
@@ -68,12 +68,12 @@ class Holds {
     });
   }
   bool empty() const { return holds_.empty(); }
-  /// Waits for the oldest hold and drops it. Returns false if there is none.
+  /// Waits until the oldest HeldBuffers are read, and drops them. Returns false if there are none.
   bool wait_for_one() {
     if (holds_.empty()) return false;
     holds_.front()->urgency.raise();
     holds_.front()->is_over.wait(false, std::memory_order_acquire);
-    holds_.front()->buffers.clear();  // the reading thread may still own the HeldBuffers
+    holds_.front()->buffers.clear();  // the reading thread may still own `holds_.front()`
     holds_.erase(holds_.begin());
     return true;
   }
@@ -82,8 +82,8 @@ class Holds {
   std::vector<std::shared_ptr<HeldBuffers>> holds_;
 };
 
-/// During its lifetime the board shows the worker as saving. The length of the lifetime becomes a
-/// sample of the metric CheckpointWait.
+/// While it lives, the board shows the worker as saving. The length of its life becomes a sample of
+/// the metric CheckpointWait.
 class CheckpointWait {
  public:
   CheckpointWait(const Recorder& recorder, std::uint64_t step, Runtime& runtime)

@@ -16,8 +16,8 @@
 namespace weft {
 namespace {
 
-/// Returns a text that identifies the build of the executable, and so of the compiler in it, by the
-/// file's size and modification time.
+/// Returns a text that changes with the build of the executable, and so with the compiler in it:
+/// the file's size and modification time.
 std::string executable_id() {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::canonical("/proc/self/exe", failed);
@@ -26,7 +26,7 @@ std::string executable_id() {
   return fmt::format("{} {} {}", self.string(), size, written.time_since_epoch().count());
 }
 
-/// Returns the types of the values that are a program's inputs or outputs.
+/// Returns the types of a program's inputs or outputs.
 template <typename Side>
 std::vector<TensorType> types_of(const Program& program, const std::vector<Side>& side) {
   std::vector<TensorType> types;

@@ -12,17 +12,17 @@
 namespace weft {
 
 /// There is one file per plan. The file is named by a digest of the program, the mesh, the target
-/// and the executable, so another build of weft, or of the program that embeds it, doesn't find the
-/// file. Files are written under a temporary name and renamed, so that several jobs may share the
-/// folder.
+/// and the executable. So another build of weft, or of the program that contains it, doesn't find
+/// the file. Files are written under a temporary name and renamed, so that several jobs may share
+/// the folder.
 class PlanStore {
  public:
-  /// `folder` is created with the first plan; "" disables the store.
+  /// `folder` is created when the first plan is stored. If it is "", the store does nothing.
   PlanStore(std::string folder, const Mesh& mesh, const Target& target);
 
   bool is_on() const { return !folder_.empty(); }
-  /// Loads a plan; null if there is none. A file is ignored with a warning if it isn't a valid plan
-  /// for this mesh with the program's inputs and outputs.
+  /// Loads a plan; null if there is none. Ignores a file, with a warning, if it isn't a valid plan
+  /// for this mesh and the program's inputs and outputs.
   std::shared_ptr<const Plan> load(const Fingerprint& key, const Program& program) const;
   /// Stores a plan. Warns if the folder can't be written.
   void keep(const Fingerprint& key, const Plan& plan) const;

@@ -13,7 +13,7 @@ namespace weft {
 class ProgramListing {
  public:
   /// `dir` is from WEFT_DUMP_TO ("": none), `level` from WEFT_DEBUG. All workers have the same
-  /// programs, so all workers except one get "" and 0.
+  /// programs, so only one worker gets them; the others get "" and 0.
   ProgramListing(std::string dir, int level) : dir_(std::move(dir)), level_(level) {}
 
   /// Logs the result of `text()` if WEFT_DEBUG is `level` or more.
@@ -21,7 +21,7 @@ class ProgramListing {
   void debug(int level, const Text& text) const {
     if (level_ >= level) log(text());
   }
-  /// Writes the result of each pass to a file; the names have the passes' order:
+  /// Writes the result of each pass to a file. The names show the passes' order, as in
   /// program-2.1-canonicalize.txt.
   PassObserver passes(std::uint32_t number) const;
   void dump_plan(std::uint32_t number, const Plan& plan) const;

@@ -1,4 +1,5 @@
-// The part of WorkerRuntime that finds or compiles a program's plan, and has the program admitted.
+// The part of WorkerRuntime that finds or compiles a program's plan, and lets the trainer admit the
+// program.
 
 #include <chrono>
 
@@ -20,11 +21,12 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// The limit on a program's text in a message. A larger message would block the socket for other
-/// messages for too long.
+/// The limit on a program's text in a message. A larger message would delay other messages on the
+/// same socket for too long.
 constexpr std::size_t kProgramTextBytesMax = 900'000;
 
-/// Worker 0 writes the plan and then ends the job. The other workers wait for the end.
+/// Ends the loop because only a plan was wanted. Worker 0 writes the plan and then ends the job;
+/// the other workers wait for that end.
 [[noreturn]] void end_planned(const WorkerRuntimeOptions& options, Permits& permits,
                               const FirstPlan& first) {
   if (options.worker != 0) permits.wait_over();
@@ -46,7 +48,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
       recorder_, ActorState::compiling, EventKind::compile,
       {.number = programs_, .text = recorder_.events.intern(to_string(site))});
   const auto reason = cache_.explain(program, site);
-  // All workers have the same reason, so only one of them logs it.
+  // The reason is the same on all workers, so only one of them logs it.
   if (reason && options_.worker == 0) logger("weft.worker")->warn("{}", *reason);
   const std::uint32_t number = programs_;
   listing_.debug(1, [&] {
@@ -71,7 +73,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   std::string text = to_text(program, mesh_);
   program_list_.add(entry, text, *plan);
   if (options_.has_mesh) admit(number, std::move(text), key, site);
-  // All workers have shown the same program by now, so worker 0 may write the plan.
+  // All workers have shown the same program by now, so the plan is valid for all.
   if (site.ends_step && !options_.plan_folder.empty()) {
     end_planned(options_, link_.permits(),
                 {.plan = *plan,
@@ -94,7 +96,7 @@ const CompileCache::Entry& WorkerRuntime::find_or_compile(const Program& program
   return cache_.add(program, key, {number, std::move(plan)});
 }
 
-/// Warns of a mesh axis along which all chips do the same work, at most once per job.
+/// Warns, at most once per job, of a mesh axis along which all chips do the same work.
 void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
   if (axes_said_ || options_.worker != 0 || options_.resume_step != 0) return;
   const auto hint = hint_at_unused_axes(plan, mesh_, to_string(site));
@@ -103,7 +105,7 @@ void WorkerRuntime::say_unused_axes(const Plan& plan, const RunSite& site) {
   logger("weft.worker")->warn("{}", *hint);
 }
 
-/// Loads the program's plan again with checks for anomalies, and returns the copy's number.
+/// Loads the program's plan again, with checks for anomalies. Returns the number of this copy.
 std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& site) {
   const auto [found, is_new] = checked_.try_emplace(program, programs_);
   if (!is_new) return found->second;
@@ -122,7 +124,7 @@ std::uint32_t WorkerRuntime::find_checked(std::uint32_t program, const RunSite& 
   return number;
 }
 
-/// Loads the plan from the store, or compiles and stores it. Records in `entry` how long that took,
+/// Loads the plan from the store, or compiles and stores it. Records in `entry` how long this took
 /// and whether the plan was in the store.
 std::shared_ptr<const Plan> WorkerRuntime::load_or_compile(const Program& program,
                                                            const Fingerprint& key,

@@ -29,8 +29,8 @@ StateKeeper::StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const in
   directory_.keep_only(resume_step);
 }
 
-/// Returns the first chip of the worker that drives the chip at this position. The worker's
-/// directory is in the memory of that first chip.
+/// Returns the first chip of the worker that drives the chip at this position. That chip's memory
+/// has the worker's directory.
 int StateKeeper::first_chip(int position) const {
   const int chip = chip_on_host(mesh_, position);
   return chip - chip % static_cast<int>(positions_.size());
@@ -45,8 +45,8 @@ ChipSet StateKeeper::overwriters(const std::string& name, const Sharding& shardi
   return is_none ? ChipSet() : chips;
 }
 
-/// Finds the kept state, and copies the versions that only other chips keep to this worker's chips.
-/// The other chips don't overwrite these versions until every chip, including this worker's, has
+/// Finds the kept state. Copies versions that only other chips keep to this worker's chips. The
+/// other chips don't overwrite these versions until every chip, including this worker's, has
 /// committed the next step.
 void StateKeeper::take_kept(const Copy& copy) {
   const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), resume_step_);
@@ -67,7 +67,7 @@ void StateKeeper::take_kept(const Copy& copy) {
   }
 }
 
-/// Finds the state by the directory of this worker alone.
+/// Finds the state in this worker's directory alone.
 void StateKeeper::take_own() {
   auto table = directory_.read(resume_step_);
   if (!table) {
@@ -174,7 +174,7 @@ void StateKeeper::put(const ProgramInput& state, const TensorType& type, const B
 
 void StateKeeper::lies_in(std::size_t place, const BufferPtr& buffer) {
   std::weak_ptr<Buffer>& known = buffers_[place];
-  if (is_same(known, buffer)) return;  // this is the case after an update in place
+  if (is_same(known, buffer)) return;  // unchanged, as after an update in place
   entries_[place].offset = static_cast<const ArenaBuffer&>(*buffer).block_offset();
   known = buffer;
 }

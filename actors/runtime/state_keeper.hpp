@@ -1,6 +1,7 @@
 #pragma once
-/// StateKeeper: records where the worker's chips have the job's state, and writes these places to
-/// the directory for a successor of the worker. It also finds the state of a predecessor there.
+/// StateKeeper: records where the job's state is on the worker's chips, and writes these places to
+/// the directory, for a process that takes the worker's place. At first it finds there what an
+/// earlier process has written.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,75 +20,77 @@
 
 namespace weft {
 
-/// State is the parameters and the optimizer state that runs have used; the loop makes unused ones
-/// again. Several chips may hold the same shard of an updated tensor. One of them, the keeper,
-/// keeps the previous version until every chip has the next one. The others overwrite it, and copy
-/// it from the keeper if the job continues at that version. Only the loop's thread may use this
-/// object.
+/// State means the parameters and the optimizer state that runs have used; the loop makes unused
+/// ones again. Several chips may hold the same shard of an updated tensor. One of these chips, the
+/// keeper, keeps the previous version until every chip has the next one. The others overwrite it,
+/// and copy it from the keeper if the job continues at that version. Only the loop's thread may use
+/// this object.
 class StateKeeper {
  public:
-  /// Copies bytes of another chip to offset `to` in the memory of the worker's chip number `chip`.
+  /// A function that copies bytes of another chip to offset `to` in the memory of the worker's chip
+  /// number `chip`.
   using Copy = std::function<void(std::size_t chip, const KeptShard& from, std::uint64_t to,
                                   std::size_t bytes)>;
   /// `positions` are the mesh positions of the worker's chips. All workers have the same number of
   /// chips, assigned in order of the chips' ids. If `resume_step` > 0, finds the state after that
-  /// many steps, unless it is in a checkpoint, and calls `copy` for the parts that only other chips
-  /// have. Throws corrupt or version if a directory isn't valid or doesn't have that step.
+  /// many steps, unless it is in a checkpoint, and calls `copy` for parts that only other workers'
+  /// chips have. Throws corrupt or version if a directory isn't valid or doesn't have that step.
   StateKeeper(JobMemory& memory, const Mesh& mesh, std::span<const int> positions, const Copy& copy,
               std::uint64_t resume_step, StateSource source = StateSource::host);
 
-  /// Returns those of the worker's chips that overwrite an updated tensor's version, because
+  /// Returns the worker's chips that overwrite the previous version of an updated tensor, because
   /// another chip keeps it.
   ChipSet overwriters(const std::string& name, const Sharding& sharding) const;
 
-  /// Returns the ranges of the arenas that the found state occupies. The pool must not use them.
+  /// Returns the ranges of the arenas in which the found state is. The pool must not use them.
   std::vector<BufferPool::Range> taken() const;
-  /// Makes buffers of the found state. When freed, they return to the pool.
+  /// Makes the buffers of the found state. Their blocks are freed to `pool`.
   void hold(const std::shared_ptr<BufferPool>& pool);
   bool has_found(const std::string& name) const { return found_.contains(name); }
-  /// Returns the found tensor of this name. Returns null if there is none, or while another tensor
-  /// of that name has taken it. Throws invalid_argument for another type.
+  /// Returns the found tensor of this name. Returns null if there is none, or if another tensor of
+  /// that name has taken it. Throws invalid_argument if its type differs.
   BufferPtr take(const std::string& name, const TensorType& type);
-  /// Throws invalid_argument if another tensor has taken the state of this name, but hasn't been
-  /// used yet.
+  /// Throws invalid_argument if another tensor of this name has taken the state, but no run has
+  /// used that tensor yet.
   void require_untaken(const std::string& name) const;
   /// Call used() when a run uses these inputs, and end_first_step() when the first step has ended
-  /// or been committed. From then on, a tensor owns the state that it has taken. If a tensor is
-  /// dropped before that, the next tensor of its name may take the state.
+  /// or been committed. After both, a tensor owns the state that it has taken. If it is dropped
+  /// earlier, the next tensor of its name may take the state.
   void used(std::span<const ProgramInput> inputs);
   void end_first_step();
 
   /// Returns a number that changes when a tensor is recorded for the first time, is forgotten, or
-  /// gets another type or sharding.
+  /// changes its type or sharding.
   std::uint64_t revision() const { return revision_; }
-  /// Returns the loop's loaders, with their positions from the next step on. At first they are the
-  /// loaders of the found state.
+  /// Returns the loop's loaders, with their positions from the next step on. Before the loop sets
+  /// any, returns the loaders of the found state.
   const std::vector<StoredLoader>& loaders() const { return loaders_; }
   void set_loaders(std::vector<StoredLoader> loaders);
-  /// Returns the last commands that the loop has read, at first those of the found state.
+  /// Returns the last commands that the loop has read; before it has read any, those of the found
+  /// state.
   const std::vector<CommandMark>& commands() const { return commands_; }
   void set_commands(std::vector<CommandMark> commands);
   /// Records the type and sharding of the tensor's next version. Returns the tensor's number, which
-  /// is valid for this revision.
+  /// is valid until revision() changes.
   std::size_t place(const std::string& name, const TensorType& type, const Sharding& sharding,
                     StateKind kind);
   /// Returns the tensor's number; nothing if it has none.
   std::optional<std::size_t> find(const std::string& name) const;
   /// Throws invalid_argument if number `place` belongs to another tensor of the same name that the
-  /// loop still has.
+  /// loop hasn't dropped.
   void require_same(std::size_t place, const BufferPtr& buffer) const;
   /// Records that the host has written the tensor's next version to `buffer`. `before` is its
   /// previous buffer, or null. Throws the errors of require_same().
   void put(const ProgramInput& state, const TensorType& type, const BufferPtr& before,
            const BufferPtr& buffer);
-  /// Records that a run that was started writes the tensor's next version to `buffer`, or reads the
+  /// Records that a run that has begun writes the tensor's next version to `buffer`, or reads the
   /// current version there.
   void lies_in(std::size_t place, const BufferPtr& buffer);
-  /// Returns the tensors that the loop still has, in the versions that runs have made so far.
+  /// Returns the tensors that the loop hasn't dropped, in the versions that runs have made so far.
   std::vector<HashedTensor> live() const;
-  /// Writes the places of the state of `step` to the directory, for all tensors that are still
-  /// alive. Returns true if they differ from those of the previous step. The next run must then
-  /// wait for the commits of the other chips, because the directory has few slots.
+  /// Writes to the directory where the state of `step` is, for all tensors that the loop hasn't
+  /// dropped. Returns true if the places differ from those of the previous step. Then the next run
+  /// must wait for the commits of the other chips, because the directory has few slots.
   bool write(std::uint64_t step);
 
  private:
@@ -108,8 +111,10 @@ class StateKeeper {
   std::uint64_t loop_revision_ = 0;  ///< changes with the loaders and the commands
   std::vector<StateEntry> entries_;
   std::vector<std::weak_ptr<Buffer>> buffers_;                           // by entry
-  std::unordered_map<std::string, std::size_t> places_;                  // entries' numbers
-  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;  // unused ones
+  std::unordered_map<std::string, std::size_t> places_;                  // entries' indices, by
+                                                                         // name
+  std::unordered_map<std::string, std::shared_ptr<ArenaBuffer>> found_;  // found tensors that
+                                                                         // aren't used yet
   bool in_first_step_ = true;
 };
 

@@ -43,8 +43,8 @@ void WorkerRuntime::upload(const std::vector<std::byte>& global, const Buffer& b
                    static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
 }
 
-/// Uploads the data of `source`. Opens the memory of all chips first, so that one read of the
-/// source fills all chips.
+/// Uploads the tensor of `source`. Opens the memory of all chips first, so that the source is read
+/// only once.
 void WorkerRuntime::read_source(const TensorSource& source, const Buffer& buffer) {
   const auto begin = Clock::now();
   const TensorType& type = buffer.type();
@@ -67,7 +67,8 @@ void WorkerRuntime::read_source(const TensorSource& source, const Buffer& buffer
                    static_cast<double>(shard_bytes) * static_cast<double>(positions_.size()));
 }
 
-/// Makes a buffer that the host writes. `completed` is the last run that has certainly ended.
+/// Makes a buffer that the host writes. `completed` is a run that has ended with all runs before
+/// it.
 BufferPtr WorkerRuntime::make_written_by_host(const TensorType& type, const ProgramInput& input,
                                               std::uint64_t completed) {
   const std::int64_t bytes = chip_type(type, input.sharding, mesh_).bytes();

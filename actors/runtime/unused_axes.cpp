@@ -18,8 +18,8 @@ bool is_step(const Program& program) {
 }
 
 /// Returns the axes along which an input or an output is sharded, or along which a collective acts.
-/// Other values needn't be examined, because only a collective along another axis can make a value
-/// that is sharded along it.
+/// Other values needn't be examined: a value that is sharded along another axis than these could
+/// only be the result of a collective along that axis.
 std::set<int> used_axes(const Plan& plan, const Mesh& mesh) {
   std::set<int> axes;
   const auto add = [&](const Sharding& sharding) {

@@ -1,5 +1,4 @@
-// The part of WorkerRuntime that allocates the next version of the state and keeps the previous
-// one.
+// The part of WorkerRuntime that allocates the next version of state and keeps the previous one.
 
 #include <algorithm>
 
@@ -18,8 +17,8 @@ bool may_be_overwritten(const Binding& binding) {
 
 }  // namespace
 
-/// Returns for each output the chips that may write the output over the input that the output
-/// updates. A chip that keeps the input's version never does so.
+/// Returns for each output the chips that may write it over the input that it updates. A chip that
+/// must keep the input's version may not.
 std::vector<ChipSet> WorkerRuntime::overwriters(const Plan& plan) const {
   const Program& program = plan.program;
   std::vector<ChipSet> overwriters(program.outputs.size());
@@ -42,8 +41,8 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
     try {
       return make_output(plan, i);
     } catch (const Error& e) {
-      // The allocation failed only after the saves that held buffers had ended, so it may be
-      // allowed now to overwrite the value.
+      // The allocation failed only after all saves that held buffers had ended, so overwriting the
+      // value may be allowed now.
       const bool is_freed = may_be_overwritten(binding) && are_all(executed.overwriters[i]);
       if (e.code() != Errc::no_space || !is_freed) throw;
       return now;
@@ -57,8 +56,8 @@ BufferPtr WorkerRuntime::next_version(const Executed& executed, std::size_t i,
                             pool_);
 }
 
-/// Commits the step: from this run on, the job can return to the state of this step. Runs that end
-/// a step or update state call this, but only the first call in a step commits, because the states
+/// Commits the step: from this run on, the job can return to the state of this step. Called by runs
+/// that end a step or update state. Only the first call in a step commits, because the states
 /// between the runs of a step are not versions. The state of the first step is already committed.
 void WorkerRuntime::commit(DeviceRun& run) {
   if (!state_) return;
@@ -75,7 +74,8 @@ void WorkerRuntime::commit(DeviceRun& run) {
   run.hash = std::make_shared<StateHash>(step_, state_->live(), mesh_, positions_, tell);
 }
 
-/// Throws invalid_argument if the state recorded under an input's name belongs to another tensor.
+/// Throws invalid_argument if the state that is recorded under an input's name belongs to another
+/// tensor.
 void WorkerRuntime::require_known(const Executed& executed, std::span<const Binding> inputs) const {
   if (!state_) return;
   const Program& program = executed.plan->program;
@@ -92,8 +92,9 @@ void WorkerRuntime::require_known(const Executed& executed, std::span<const Bind
   }
 }
 
-/// Records the buffers of the run's state inputs. Called before the step is committed: a value that
-/// the host has set since the previous run belongs to the version that this run reads.
+/// Records the buffers of the run's state inputs. Must be called before the step is committed,
+/// because a value that the host has set since the previous run belongs to the version that this
+/// run reads.
 void WorkerRuntime::note_inputs(Executed& executed, std::span<const Binding> inputs,
                                 const RunResult& result) {
   if (!state_) return;
@@ -121,7 +122,8 @@ void WorkerRuntime::note_inputs(Executed& executed, std::span<const Binding> inp
 void WorkerRuntime::note_outputs(Executed& executed, const RunResult& result) {
   if (!state_) return;
   const Program& program = executed.plan->program;
-  // The places are unknown if commit() has forgotten tensors since note_inputs().
+  // If commit() has forgotten tensors since note_inputs(), the recorded places aren't valid any
+  // more.
   const bool has_places = executed.places_revision == state_->revision();
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const ProgramOutput& output = program.outputs[i];

@@ -18,8 +18,8 @@
 
 namespace weft {
 
-/// The rows and rings that the link writes: one for messages that its actor receives, one for
-/// messages that any thread sends.
+/// Where the link records messages: in one row and ring those that its actor receives, in another
+/// ring those that any thread sends.
 struct LinkRecorder {
   Recorder actor{};
   EventWriter threads{};
@@ -29,8 +29,8 @@ struct LinkRecorder {
 /// state_hashed(), part_written(), save_ended() and wire_lost(). Only join() blocks.
 class WorkerLink {
  public:
-  /// Connects to the trainer, with an actor system of its own. Throws the errors of System::dial
-  /// and require_sound().
+  /// Connects to the trainer, with an actor system for this connection. Throws the errors of
+  /// System::dial() and require_sound().
   static std::unique_ptr<WorkerLink> connect(const WorkerEnvironment& environment,
                                              std::chrono::milliseconds timeout,
                                              const LinkRecorder& recorder);
@@ -38,7 +38,7 @@ class WorkerLink {
 
   Permits& permits() { return *permits_; }
 
-  /// Joins the job. If the trainer refuses, throws the reason.
+  /// Joins the job. If the trainer refuses, throws an error with its reason.
   virtual Assignment join(const JoinRequest& request) = 0;
   virtual void show_program(const ProgramSeen& program) = 0;
   virtual void want_lease(std::uint64_t step) = 0;
@@ -52,10 +52,11 @@ class WorkerLink {
   virtual void commands_read(const CommandsRead& read) = 0;
   virtual void awaits_commands(const CommandsAwaited& awaited) = 0;
   virtual void loop_ended(const LoopEnded& ended) = 0;
-  /// Reports that the loop of the generation before `generation` was left and that none of its work
-  /// runs any more. `committed` is the last step that all chips of this host have committed.
+  /// Reports that the loop of the generation before `generation` was left, and that the chips do
+  /// none of its work any more. `committed` is the last step that all chips of this host have
+  /// committed.
   virtual void unwound(std::uint64_t generation, std::uint64_t committed) = 0;
-  /// Reports where chips of this worker can be reached by those of other hosts.
+  /// Reports the addresses at which chips of other hosts reach chips of this worker.
   virtual void wires_listen(const WireAddresses& addresses) = 0;
   virtual void wire_lost(const WireLost& lost) = 0;
   virtual std::unique_ptr<DeviceLink> start_device(std::unique_ptr<Engine> engine,

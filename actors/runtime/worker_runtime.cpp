@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-/// Appends the buffer as the run's next input or output.
+/// Appends the buffer as the next input or output of the run.
 void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> RunBuffers::*offsets) {
   auto& placed = static_cast<ArenaBuffer&>(*buffer);
   placed.used_by(run.run);
@@ -27,8 +27,8 @@ void use(const BufferPtr& buffer, DeviceRun& run, std::vector<std::uint64_t> Run
   }
 }
 
-/// Returns a function that finds a faulty item; null if no loader has read an input. The function
-/// has copies of what it needs of the buffers, because it must not keep their memory.
+/// Returns a function that finds the item with a faulty value; null if no loader has read any
+/// input. The function copies what it needs from the buffers, so that it doesn't keep their memory.
 FaultyItem faulty_item_of(const std::vector<BufferPtr>& inputs, const Mesh& mesh,
                           std::span<const int> positions) {
   std::vector<LoadedRows> loaded;
@@ -118,8 +118,8 @@ Runtime::RunResult WorkerRuntime::run(const Program& program, const Fingerprint&
       (is_compared && (!put_.tensors.empty() || sets_state(program, inputs)))) {
     tell_data(hash_data(program, inputs));
   } else if (is_compared && site.num_numbers > 0) {
-    // The last inputs are numbers that became inputs because they change from run to run
-    // (ChangingNumbers). They are compared in every run, as a program's constants are.
+    // The last inputs are numbers that change from run to run (ChangingNumbers). Like a program's
+    // constants, they are compared in every run.
     tell_data(hash_data(program, inputs, inputs.size() - site.num_numbers));
   } else if (!noted_.tensors.empty()) {
     tell_data({});
@@ -179,8 +179,8 @@ void WorkerRuntime::note_data(std::string label, std::uint64_t hash) {
   noted_.hashes.push_back(hash);
 }
 
-/// Sends the hashes to the trainer, together with those of state that the host has set and of items
-/// that were read since the last run.
+/// Sends the hashes to the trainer, together with the hashes of state that the host has set and of
+/// items that were read since the last run.
 void WorkerRuntime::tell_data(DataHashes hashes) {
   hashes.num_states += static_cast<std::uint32_t>(put_.tensors.size());
   hashes.tensors.insert(hashes.tensors.begin(), put_.tensors.begin(), put_.tensors.end());
@@ -202,8 +202,8 @@ void WorkerRuntime::await_room() const {
   wait_for_run(runs_ + 1 - kRunsUnderWay);
 }
 
-/// Counts a run. Called after everything that may fail, because drain() waits for every counted
-/// run.
+/// Counts a run. Must be called after everything that may fail, because drain() waits for every
+/// counted run.
 void WorkerRuntime::begin_run(std::uint32_t program, const RunSite& site) {
   if (const auto known = link_.permits().begin_run(runs_ + 1, program, step_, site)) {
     const StateScope admission(recorder_, ActorState::admission, EventKind::admission,
@@ -241,7 +241,7 @@ BufferPtr WorkerRuntime::make_output(const Plan& plan, std::size_t i) {
                                        BlockKind::plain, offset, bytes);
 }
 
-/// Throws invalid_argument if the buffer belongs to another job. That is possible, because a tensor
+/// Throws invalid_argument if the buffer belongs to another job. This can happen because a tensor
 /// may outlive the job whose chips hold it.
 void WorkerRuntime::require_own(const Buffer& buffer, const std::string& name,
                                 const std::source_location* where) const {
@@ -268,9 +268,9 @@ void WorkerRuntime::end_step() {
   permits.begin_step(step_);
 }
 
-/// Uploads the checkpoint's state that no run has used yet, so that it belongs to the job's
-/// versions from the first one on. Otherwise, the loss of a worker before the first use would reset
-/// this state to the loop's own value.
+/// Uploads the checkpoint's state that no run has used yet, so that the job's versions contain it
+/// from the first one on. Otherwise this state would be lost with a worker before its first use,
+/// and the loop's initial value would replace it.
 void WorkerRuntime::keep_unused() {
   for (const auto& [tensor, type, restored] : resume_from_->taken(mesh_)) {
     if (state_->find(tensor.name)) continue;

@@ -33,7 +33,7 @@ namespace weft {
 /// Only the loop's thread may use it. At most two runs are in progress, because run() waits.
 class WorkerRuntime : public Runtime {
  public:
-  /// `memory_mesh` is the mesh as `memory` has it. `devices` drive the chips at `positions`.
+  /// `memory` was made for `memory_mesh`. `devices` drive the chips at `positions`.
   WorkerRuntime(const Mesh& mesh, const Mesh& memory_mesh, std::vector<int> positions,
                 std::vector<std::unique_ptr<DeviceLink>> devices, JobMemory& memory,
                 WorkerLink& link, const Recorder& recorder, WorkerRuntimeOptions options);
@@ -62,14 +62,14 @@ class WorkerRuntime : public Runtime {
   ArenaPlace allocate(std::int64_t size, std::size_t element_bytes,
                       const std::source_location& where);
 
-  /// Makes an empty run, and returns its number. All workers must pass the same `text` and `key`.
+  /// Makes an empty run and returns its number. All workers must pass the same `text` and `key`.
   std::uint64_t agree(const std::string& text, const Fingerprint& key, const RunSite& site);
-  /// Returns a chip's shard. It is valid while the buffer is held, and filled after the last run.
+  /// Returns a chip's shard. It is valid while the buffer is held, and complete after the last run.
   std::shared_ptr<const std::byte> host_shard(const BufferPtr& buffer, std::size_t chip);
   void hold(std::shared_ptr<HeldBuffers> held) { holds_.add(std::move(held)); }
   /// Makes chip memory for data. The host may write it until a run binds it. Throws no_space.
   ChipInput make_input(const TensorType& type, const Sharding& sharding);
-  void deliver(const ChipInput& input, std::shared_ptr<const RowOrigin> rows);  ///< after writes
+  void deliver(const ChipInput& input, std::shared_ptr<const RowOrigin> rows);  ///< after writing
   const Mesh& program_mesh() const { return mesh_; }  ///< one chip if there is no mesh
   void require_loop_thread(const char* what, const std::source_location& where) const;
   std::vector<LoopObserver*>& observers() { return observers_; }
@@ -80,7 +80,7 @@ class WorkerRuntime : public Runtime {
   void wait_for_run(std::uint64_t run) const;  ///< any thread may call it
   std::uint64_t runs() const { return runs_; }
   DataChecks check_data() const { return options_.check_data; }
-  void note_data(std::string label, std::uint64_t hash);  ///< is compared with the next run
+  void note_data(std::string label, std::uint64_t hash);  ///< compared with the next run
   std::uint64_t generation() const { return options_.generation; }
   const RunSite& last_site() const { return last_site_; }  ///< the site of the last run
 
@@ -124,8 +124,8 @@ class WorkerRuntime : public Runtime {
   JobMemory& memory_;
   WorkerLink& link_;
   LoopRecorder recorder_;
-  std::shared_ptr<ResumedState> resume_from_;  // needed until the first step has ended
-  std::map<std::string, BufferPtr> unused_;    // the checkpoint's unused state, after that step
+  std::shared_ptr<ResumedState> resume_from_;  // needed during the first step
+  std::map<std::string, BufferPtr> unused_;    // state of the checkpoint that isn't used yet
   const WorkerRuntimeOptions options_;
   std::optional<StateKeeper> state_;  // absent if there is no mesh or no state is kept
   std::shared_ptr<BufferPool> pool_;
@@ -142,7 +142,7 @@ class WorkerRuntime : public Runtime {
   std::map<std::uint32_t, Executed> executed_;      // by program
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program: its copy that detects anomalies
   std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits_: last step committed
-  DataHashes put_, noted_;  // since the last run. put_: state that the host has set; noted_: items
+  DataHashes put_, noted_;  // hashes since the last run: of state that the host has set; of items
   std::vector<LoopObserver*> observers_;
   RunSite last_site_;
 };

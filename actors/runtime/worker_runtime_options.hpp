@@ -1,6 +1,6 @@
 #pragma once
-/// WorkerRuntimeOptions: the facts about the worker and its job that a WorkerRuntime needs.
-/// LoopObserver: is notified of events in the loop.
+/// WorkerRuntimeOptions: what a WorkerRuntime must know of its worker and job. LoopObserver: is
+/// told of events in the loop.
 
 #include <cstdint>
 #include <memory>
@@ -19,34 +19,33 @@ struct WorkerRuntimeOptions {
   Target target;  ///< the target of the worker's chips
   int worker = 0;
   std::string run_dir{};  ///< folder where programs are listed; "": none
-  bool has_mesh = true;   ///< false: the loop sees no mesh, and each worker has its own programs
+  bool has_mesh = true;   ///< false: the loop sees no mesh, and workers' programs may differ
   std::string dump_dir;   ///< from WEFT_DUMP_TO; "" for none
   std::string plan_dir;   ///< from WEFT_COMPILE_CACHE; "" for none
   int debug = 0;          ///< from WEFT_DEBUG
   std::uint64_t generation = 1;
-  /// If this loop continues an interrupted one, the number of steps after which that one was
-  /// interrupted; else 0.
+  /// If this loop continues an interrupted loop, the number of steps that were kept; else 0.
   std::uint64_t resume_step = 0;
-  bool keeps_state = true;  ///< keeps two versions, for a later loop that continues this one
-  StateSource state_source = StateSource::host;  ///< of the state after `resume_step` steps
-  /// The state after `resume_step` steps, in a checkpoint. Null if it is on the chips, or nowhere.
+  bool keeps_state = true;  ///< state is kept in two versions, so that a later loop can continue
+  StateSource state_source = StateSource::host;  ///< where the state after `resume_step` steps is
+  /// The state after `resume_step` steps if it is in a checkpoint, else null.
   std::shared_ptr<ResumedState> resume_from{};
   std::uint64_t check_replicas_every = 0;  ///< in steps; 0: never
   DataChecks check_data = DataChecks::never;
   bool detect_anomaly = false;  ///< from WEFT_DETECT_ANOMALY
-  /// From WEFT_PLAN_TO: the folder to which the plan of the first step is written. The step is then
-  /// not run.
+  /// From WEFT_PLAN_TO: the folder to which the plan of the first step is written. Then the step
+  /// isn't run. "": none.
   std::string plan_folder{};
-  int num_workers = 1;  ///< for the plan of the first step
+  int num_workers = 1;  ///< written with the plan of the first step
 };
 
-/// The loop's thread calls these functions.
+/// The loop's thread calls the functions.
 class LoopObserver {
  public:
   virtual ~LoopObserver() = default;
   virtual void step_ended() = 0;  ///< called before the wait for the next step
   virtual void state_changes(const StateChange& /*change*/) {}  ///< before the change
-  /// Called before the start of a program of which the chips run `plan`.
+  /// Called before a program starts. The chips run `plan`.
   virtual void runs(const Program& /*plan*/) {}
   virtual void ran(const Program& /*program*/, const RunSite& /*site*/) {}  ///< after its start
 };
