@@ -1,11 +1,11 @@
 #pragma once
-/// The version of everything that processes of weft tell each other: preamble, messages, variables.
-/// Every change of one of these increments the version.
+/// The version of everything that weft's processes exchange: the preamble, messages and variables.
+/// Every change of these increments the version.
 
 #include <cstdint>
 
-/// The version is a macro because the ELF note that contains it (worker_entry.cpp) is written in
-/// assembler.
+/// The version. It is a macro because the ELF note that contains it (worker_entry.cpp) is written
+/// in assembler.
 #define WEFT_ABI 3
 
 namespace weft {

@@ -17,7 +17,7 @@ std::string last_of(const LoopEnded& ended) {
 
 std::string describe_divergence(const ProgramSeen& first, const std::string& first_name,
                                 const ProgramSeen& second, const std::string& second_name) {
-  // The order in which the reports arrive means nothing, so the lower worker comes first.
+  // The order in which the reports arrived depends on chance, so the lower worker is named first.
   if (second.worker < first.worker) {
     return describe_divergence(second, second_name, first, first_name);
   }

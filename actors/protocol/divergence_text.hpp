@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// This text is added to the error if only some workers read a value.
+/// Added to the error if only some workers read a value.
 inline constexpr const char* kReadsAreCollective =
     "; reads are collective: every worker must call item(), to_vector() and to_bytes() of a "
     "tensor that isn't computed yet or is sharded (unmarked optimizer state of 64 KiB or more "

@@ -1,6 +1,6 @@
 #pragma once
-/// The messages between the trainer and the agents, which run a job's part on the other hosts. Host
-/// 0 is the trainer's own host and has no agent.
+/// The messages between the trainer and the agents, each of which runs a job's part on another
+/// host. Host 0 is the trainer's own host and has no agent.
 
 #include <chrono>
 #include <cstdint>
@@ -13,14 +13,15 @@
 
 namespace weft {
 
-/// Trainer and agents take each other for lost if they are silent. A program that hasn't run for so
-/// long, for example because it was stopped, can't tell whether the others were silent meanwhile.
+/// The trainer and the agents take each other for lost if they are silent. But a program that
+/// hasn't run for this time, for example because it was stopped, can't tell whether the others were
+/// silent.
 inline constexpr std::chrono::seconds kStandstill{2};
 
-/// The first message of an agent. An agent that was cut off from the trainer sends it again.
+/// The first message of an agent, which an agent that was cut off from the trainer sends again.
 struct HostJoin {
-  std::string job_id{};  ///< the job in which it took part; "": none
-  /// The last step that all chips of its host have committed. Set if job_id is.
+  std::string job_id{};  ///< the job in which the agent took part; "": none
+  /// The last step that all chips of its host have committed. Set if job_id is set.
   std::uint64_t committed = 0;
   std::int32_t host = -1;
   std::int32_t num_hosts = 0;
@@ -30,25 +31,25 @@ struct HostJoin {
   LoopIdentity loop{};
   bool uses_ucx = false;
   std::string trainer{};  ///< the address, without the port, by which the agent reaches host 0
-  HostWhere where{};      ///< by its memory_id the trainer knows an agent again
+  HostWhere where{};      ///< the trainer recognizes an agent by the memory_id in it
 };
 
 /// The trainer's answer: what the agent needs for its part of the job.
 struct HostWelcome {
-  std::string taken{};  ///< why another process has the place for now; "": the agent is welcome
+  std::string taken{};  ///< why another process still has this place; "": the agent is welcome
   std::string job_id{};
-  std::string token{};  ///< the agent's workers join with it
+  std::string token{};  ///< the agent's workers join with this token
   std::string fits{};  ///< for workers that run main() again (NamelessFit); "": the loop has a name
   Assignment assignment{};
   HostStorage storage = HostStorage::unknown;
-  std::vector<OfferedCheckpoint> offered{};  ///< newest first; the job may continue from these
+  std::vector<OfferedCheckpoint> offered{};  ///< the job may continue from one; newest first
 };
 
-/// A worker's process, as its host sees it.
+/// A worker's process, as an agent sees it.
 struct HostProcess {
   std::int32_t worker = -1;
-  std::uint64_t core_time = 0;  ///< on all cores, in ticks of its kernel
-  std::string doing{};          ///< "sleeps in futex_wait"
+  std::uint64_t core_time = 0;  ///< CPU time on all cores, in ticks of the host's kernel
+  std::string doing{};          ///< such as "sleeps in futex_wait"
 };
 
 /// The end of a worker's process, as its parent saw it.
@@ -58,34 +59,36 @@ struct ProcessEnded {
   std::int32_t signal = 0;
   std::int32_t exit_code = 0;
   bool out_of_memory = false;  ///< the kernel killed a process meanwhile, for lack of memory
-  bool status_taken = false;   ///< other code has reaped the process, so how it ended isn't known
+  bool status_taken = false;   ///< other code has reaped the process, so it isn't known how it
+                               ///< ended
 };
 
 /// Sent each second, and before the end of a process is reported.
 struct HostNews {
   std::int32_t host = -1;
-  std::uint64_t generation = 0;  ///< the last one for which the host was prepared
+  std::uint64_t generation = 0;  ///< the last generation for which the host was prepared
   std::uint64_t committed = 0;   ///< the last step that all chips of the host have committed
-  std::int64_t now_ns = 0;       ///< CLOCK_BOOTTIME of the host, to which the times in `rows` refer
+  std::int64_t now_ns = 0;       ///< CLOCK_BOOTTIME of the host, on which the times in `rows` are
+                                 ///< based
   std::vector<std::int32_t> row_numbers{};
-  std::vector<std::string> rows{};  ///< the bytes of those rows of its board
+  std::vector<std::string> rows{};  ///< the contents of the board rows `row_numbers`
   std::vector<HostProcess> processes{};
 };
 
-/// The addresses at which chips of other hosts reach some chips in a generation (Wires::address()),
-/// by device id from `first_chip` on. Each worker tells those of its chips, and gets those of all.
+/// The addresses at which other hosts reach chips in a generation (Wires::address()), by device id
+/// from `first_chip` on. Each worker sends those of its chips, and receives those of all chips.
 struct WireAddresses {
   std::uint64_t generation = 0;
   std::int32_t first_chip = 0;
   std::vector<std::string> addresses{};
 };
 
-/// The end of a connection between chips of two hosts, as one of them has seen it.
+/// The end of a connection between chips of two hosts, as the worker of one chip has seen it.
 struct WireLost {
-  std::int32_t worker = -1;  ///< which tells of it
+  std::int32_t worker = -1;  ///< the worker that reports it
   std::uint64_t generation = 0;
-  std::int32_t chip = -1;  ///< its device id
-  std::int32_t peer = -1;  ///< device id of the other end
+  std::int32_t chip = -1;  ///< device id of the worker's chip
+  std::int32_t peer = -1;  ///< device id of the other chip
   std::string why{};
 };
 

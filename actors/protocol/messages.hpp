@@ -1,5 +1,5 @@
 #pragma once
-/// The fields of the messages of protocol.hpp, for CAF. If the fields of a message change,
+/// Lists the fields of the messages of protocol.hpp for CAF. If the fields of a message change,
 /// increment the number in its name in link/messages.hpp, because CAF compares only the names.
 
 #include "actors/caf/version.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// Overloaded: combines lambdas to a visitor for std::visit.
+/// Overloaded: combines several lambdas into a visitor for std::visit.
 
 namespace weft {
 

@@ -1,7 +1,8 @@
 #pragma once
-/// The messages between trainer and workers about a save by CheckpointManagers. Worker 0 joins the
-/// parts of all workers when the trainer reports that they are written. If each host stores its own
-/// checkpoints, the first worker of each host joins the parts of its host, and worker 0 is last.
+/// The messages between trainer and workers about a save by CheckpointManagers. When the trainer
+/// reports that the parts of all workers are written, worker 0 joins them. If each host stores its
+/// own checkpoints, the first worker of each host joins the parts of its host, worker 0 as the
+/// last.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace weft {
 
-/// A worker has written its part of a checkpoint, or has failed to.
+/// Tells that a worker has written its part of a checkpoint, or has failed to.
 struct PartWritten {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
@@ -19,8 +20,9 @@ struct PartWritten {
   std::string message{};
 };
 
-/// The checkpoint in `path` is durable, or could not be written. A worker that joins parts sends
-/// this to the trainer, which sends that of worker 0, or the first error, to all workers.
+/// Tells that the checkpoint in `path` is durable, or could not be written. Each worker that joins
+/// parts sends it to the trainer. The trainer sends all workers that of worker 0, or the first with
+/// an error.
 struct SaveEnded {
   std::int32_t worker = 0;
   std::uint64_t generation = 1;
@@ -35,8 +37,8 @@ struct SaveEnded {
 struct WholeCheckpoint {
   std::uint64_t step = 0;
   std::string path{};
-  bool is_saved = false;  ///< a CheckpointManager saved it, so it has the state by names
-  /// The paths of the copies, by host, if each host stores its own; "" if a host has none.
+  bool is_saved = false;  ///< saved by a CheckpointManager, so it has the state by names
+  /// The path of each host's copy, if each host stores its own; "" if a host has none.
   std::vector<std::string> copies{};
 };
 

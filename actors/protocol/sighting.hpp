@@ -1,5 +1,5 @@
 #pragma once
-/// Facts that the trainer can find out about a worker that is gone or doesn't arrive.
+/// What the trainer can find out about a worker that is gone or doesn't arrive.
 
 #include <compare>
 #include <cstdint>
@@ -14,23 +14,23 @@ struct ProcessId {
   auto operator<=>(const ProcessId&) const = default;
 };
 
-/// The facts that the board shows about a worker.
+/// Where a worker is, according to the board.
 struct Whereabouts {
   std::uint64_t step = 0;
   std::string collective{};
 };
 
-/// The worker for which another one waited until its wait timed out.
+/// The worker for which another worker waited until its wait timed out.
 struct Missing {
   int worker = -1;
   std::string how{};  ///< "is stopped", or ""
 };
 
-/// The facts that the board and the system show about a living worker.
+/// What the board and the system show about a living worker.
 struct Sighting {
   int worker = -1;
   Whereabouts where{};
-  std::string process{};  ///< "sleeps in futex_wait"
+  std::string process{};  ///< such as "sleeps in futex_wait"
 };
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Inserts a collective's number: "all_reduce 'x'" and 812 give "all_reduce #812 'x'".
+/// Returns a collective's name with its number: "all_reduce #812 'x'" for "all_reduce 'x'".
 std::string numbered(const ActorRow& row) {
   const auto space = row.collective_name.find(' ');
   const std::string kind = row.collective_name.substr(0, space);
@@ -20,8 +20,8 @@ std::string numbered(const ActorRow& row) {
   return fmt::format("{} #{}{}", kind, row.collective, rest);
 }
 
-/// Reads a file of the process in /proc. Returns "" if the process has ended, even between opening
-/// and reading, when an iterator would throw.
+/// Reads a file of the process in /proc. Returns "" if the process has ended. It doesn't use
+/// iterators, because they throw if the process ends between opening and reading.
 std::string read_of_process(int pid, const char* name) {
   std::ostringstream text;
   text << std::ifstream(fmt::format("/proc/{}/{}", pid, name)).rdbuf();
@@ -48,7 +48,7 @@ Whereabouts locate(const Board& board, int worker) {
   Whereabouts where;
   for (const ActorRow& row : board.readable_rows()) {
     if (row.worker != worker || row.kind == ActorKind::trainer) continue;
-    // The loop runs ahead of its chips, so the step of the chip inside a collective is reported.
+    // The loop is ahead of its chips, so the step is that of the chip in the collective.
     if (row.in_collective) return {.step = row.step, .collective = numbered(row)};
     where.step = std::max(where.step, row.step);
   }
@@ -91,7 +91,7 @@ std::uint64_t core_time(int pid) {
   const std::string stat = read_of_process(pid, "stat");
   const auto name_end = stat.rfind(") ");
   if (name_end == std::string::npos) return 0;
-  // The fields are the state, ten numbers, then the user and the system ticks; see proc(5).
+  // The fields are the state, ten numbers, and the ticks in user and system mode; see proc(5).
   std::istringstream fields(stat.substr(name_end + 2));
   std::string skipped;
   for (int i = 0; i < 11; ++i) fields >> skipped;

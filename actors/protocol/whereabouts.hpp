@@ -1,5 +1,5 @@
 #pragma once
-/// Reads facts about a worker from the board and the system.
+/// Finds out about a worker from the board and the system.
 
 #include <cstdint>
 #include <optional>
@@ -14,16 +14,16 @@
 
 namespace weft {
 
-/// Returns where the board last saw the worker and its chips.
+/// Returns the step and collective that the board shows for the worker and its chips.
 Whereabouts locate(const Board& board, int worker);
 
-/// Follows the waits from the chips of `worker` to the chip that waits for no other chip. Returns
-/// that chip's worker; nothing if that is `worker` itself.
+/// Follows the waits from the chips of `worker` to a chip that waits for no other chip. Returns
+/// that chip's worker, but nothing if it is `worker` itself.
 std::optional<int> find_awaited(std::span<const ActorRow> rows, int worker);
 
 /// If the failure is a divergence and exactly one worker diverged, returns the failure with that
-/// worker instead of the one that was seen first. Must be called only after all loops have ended,
-/// because until then workers may be at different lines anyway.
+/// worker instead of the worker that was seen first. Must be called only after all loops have
+/// ended, because until then workers may be at different lines anyway.
 std::optional<Failure> with_worker_apart(std::optional<Failure> failure,
                                          std::span<const ActorRow> rows);
 
@@ -35,8 +35,8 @@ std::string describe_process(int pid);
 /// process is gone.
 std::uint64_t core_time(int pid);
 
-/// Marks a lost worker's rows. The worker no longer writes them, so the trainer does. If it is lost
-/// with its host, `why` says so.
+/// Marks a lost worker's rows as lost, which the worker can't do itself any more. If its host is
+/// lost too, `why` says how.
 void mark_lost(const Board& board, int worker, std::string_view why);
 
 }  // namespace weft
