@@ -7,7 +7,8 @@
 
 namespace weft {
 
-/// Reads the files of `tls` into a context for one side. Throws the errors of require_sound().
+/// Reads the files of `tls` into a context for the given side. Throws the errors of
+/// require_sound().
 TlsContext certificate_context(const TlsConfig& tls, TlsSide side);
 
 }  // namespace weft

@@ -32,8 +32,8 @@ namespace {
 constexpr std::string_view kMagic = "weftdoor";
 constexpr std::size_t kTokenOffset = kPreambleBytes - kTokenBytes;
 
-/// Limits the unproven connections to a quarter of the process's descriptors. The job needs
-/// descriptors too, in order to restart a lost worker.
+/// Limits the unproven connections to a quarter of the process's descriptors, because the job needs
+/// descriptors too, for example to restart a lost worker.
 DoorLimits leave_descriptors(DoorLimits limits) {
   rlimit most{};
   ::getrlimit(RLIMIT_NOFILE, &most);
@@ -60,7 +60,7 @@ int listen_at(const std::string& path) {
   return fd;
 }
 
-/// Returns whether no process has the other end open.
+/// Returns whether all processes have closed the other end.
 bool is_closed(int fd) {
   pollfd state{.fd = fd, .events = 0, .revents = 0};
   return ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
@@ -68,7 +68,7 @@ bool is_closed(int fd) {
 
 std::string_view text(const Preamble& preamble) { return {preamble.data(), preamble.size()}; }
 
-/// Receives available bytes, at most as many as fit into `into`.
+/// Receives the bytes that are available, at most as many as fit into `into`.
 TlsProgress receive(int fd, std::span<char> into, std::size_t& count) {
   const ssize_t got = ::recv(fd, into.data(), into.size(), MSG_DONTWAIT);
   const bool none = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -215,7 +215,7 @@ void Door::serve() {
   }
 }
 
-/// Returns the time until the deadline of the oldest connection; -1 if there is no deadline.
+/// Returns the time until the deadline of the oldest connection; -1 if there is none.
 int Door::milliseconds_left() const {
   const bool hurry = full() || starved_;
   const auto patience = hurry ? limits_.patience_when_full : limits_.patience;
@@ -225,7 +225,7 @@ int Door::milliseconds_left() const {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-/// Accepts one connection per call, so that existing ones are served in between.
+/// Accepts only one connection per call, so that others are served in between.
 void Door::accept_one() {
   sockaddr_storage address{};
   socklen_t address_size = sizeof address;
@@ -252,8 +252,8 @@ void Door::accept_one() {
   if (!settle(peer)) unproven_.push_back(std::move(peer));
 }
 
-/// Reads available bytes, at most up to the end of the preamble. Returns true if the connection was
-/// admitted or refused.
+/// Reads the bytes that are available, up to the end of the preamble. Returns true if the
+/// connection was admitted or refused.
 bool Door::settle(Peer& peer) {
   if (peer.tls && !peer.has_shaken_hands) {
     const TlsProgress progress = peer.tls->handshake();
@@ -272,7 +272,8 @@ bool Door::settle(Peer& peer) {
   return true;
 }
 
-/// Handles the result `progress` of a read that returned no bytes.
+/// Handles a read that returned no bytes but `progress`. Returns true if the connection was
+/// refused.
 bool Door::settle(Peer& peer, TlsProgress progress) {
   peer.waits_for = progress == TlsProgress::wants_write ? POLLOUT : POLLIN;
   if (progress == TlsProgress::wants_read || progress == TlsProgress::wants_write) return false;
@@ -316,8 +317,8 @@ void Door::let_in(Peer& peer) {
   }
 }
 
-/// Closes the links of processes that ended before they joined, because hang_up() isn't called for
-/// them.
+/// Closes the links of processes that have ended without joining, because hang_up() isn't called
+/// for them.
 void Door::close_ended_links() {
   std::erase_if(links_, [](const auto& link) {
     const bool ended = is_closed(link.second);

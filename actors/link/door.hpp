@@ -1,7 +1,7 @@
 #pragma once
-/// Door: accepts connections to a job's control socket, and admits a connection when its process
-/// has proven that it belongs to the job. BASP, CAF's protocol, trusts its peers, and one malformed
-/// frame ends the process. Therefore BASP reads only from admitted connections.
+/// Door: accepts connections to a job's control socket, and admits a connection when the process at
+/// its other end has proven that it belongs to the job. CAF's protocol, BASP, trusts its peers: a
+/// malformed frame ends the process. Therefore BASP reads only from admitted connections.
 ///
 /// A worker writes the preamble directly after connect(), or after the TLS handshake:
 ///
@@ -32,7 +32,7 @@ inline constexpr std::size_t kTokenBytes = 32;
 inline constexpr std::size_t kPreambleBytes = 12 + kTokenBytes;
 using Preamble = std::array<char, kPreambleBytes>;
 
-/// Throws invalid_argument for a token of another length.
+/// Makes the preamble with this token. Throws invalid_argument for a token of another length.
 Preamble make_preamble(std::string_view token);
 
 /// The reasons for which the door closes a connection.
@@ -43,7 +43,7 @@ enum class Refusal : std::uint8_t {
   wrong_token = 3,
   closed_early = 4,
   late = 5,     ///< the preamble was incomplete at the deadline
-  crowded = 6,  ///< late by the shorter deadline, because others wait or no descriptors are free
+  crowded = 6,  ///< late, at a shorter deadline because others wait or descriptors are short
   no_tls = 7,
   no_certificate = 8,
   foreign_certificate = 9,
@@ -53,25 +53,25 @@ inline constexpr std::size_t kRefusalCount = 11;
 std::string_view to_string(Refusal refusal) noexcept;
 
 struct DoorLimits {
-  /// The maximum number of unproven connections. More connections wait in the socket's queue. The
-  /// number is never more than a quarter of the process's descriptor limit.
+  /// The maximum number of unproven connections. Further connections wait in the socket's queue. A
+  /// door never allows more than a quarter of the process's descriptor limit.
   std::size_t unproven_count_max = 64;
   std::chrono::milliseconds patience{5000};
-  /// The time for a preamble while unproven_count_max connections are open or no descriptors are
-  /// free. It is short because a worker writes its preamble at once.
+  /// The limit on the time for a preamble while unproven_count_max connections are open or no
+  /// descriptors are free. It is short because a worker writes its preamble at once.
   std::chrono::milliseconds patience_when_full{100};
 };
 
-/// The objects that a door needs for connections over TCP with TLS. For each admitted connection,
-/// the bridge provides a Unix socket that carries the decrypted bytes.
+/// What a door needs for connections over TCP with TLS. For each admitted connection, the bridge
+/// provides a Unix socket that carries the decrypted bytes.
 struct TlsEntrance {
   int listener;  ///< owned by the door, non-blocking
   TlsContext context;
   std::shared_ptr<TlsBridge> bridge;
 };
 
-/// The limits for a door that is open to the network. 4096 strangers, who fill the socket's queue,
-/// are handled in 4 s, and a nearby worker has enough time for its handshake.
+/// The limits for a door that is open to the network. Even 4096 strangers, who fill the socket's
+/// queue, are handled in 4 s, and a nearby worker has enough time for its handshake.
 inline constexpr DoorLimits kTlsDoorLimits{.unproven_count_max = 256,
                                            .patience_when_full = std::chrono::milliseconds(250)};
 
@@ -89,13 +89,13 @@ class Door {
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
 
-  /// Returns a descriptor that is readable when take() has a connection.
+  /// Returns a descriptor that is readable while take() has a connection to return.
   int fd() const { return proven_.fd(); }
   /// Returns an admitted connection, which the caller then owns; -1 if there is none.
   int take();
-  /// Must be called when process `pid` has ended. Bytes already received can still be read. The
-  /// process's connection over a Unix socket then ends, even if a child of the process holds it
-  /// open.
+  /// Must be called when process `pid` has ended. Ends the process's connection over a Unix socket,
+  /// even if a child of the process holds it open. Bytes that were already received can still be
+  /// read.
   void hang_up(pid_t pid);
   /// Stops listening and closes unproven connections. A second call does nothing.
   void close();
@@ -107,7 +107,7 @@ class Door {
   /// An unproven connection, and the part of its preamble received so far.
   struct Peer {
     int fd;
-    std::string who;  ///< for the log
+    std::string who;  ///< names the peer in the log
     Clock::time_point since;
     std::optional<TlsSession> tls{};  ///< owns fd if it is present
     bool has_shaken_hands = false;
@@ -136,7 +136,8 @@ class Door {
   bool starved_ = false;                       ///< no descriptors were free; only thread_ uses it
   bool closing_ = false;                       ///< guarded by mutex_
   mutable std::mutex mutex_;
-  std::multimap<pid_t, int> links_;  ///< guarded by mutex_; duplicates of admitted sockets
+  std::multimap<pid_t, int> links_;  ///< guarded by mutex_; duplicates of the admitted connections'
+                                     ///< sockets
   std::array<std::uint64_t, kRefusalCount> refused_{};  ///< guarded by mutex_
   WakeQueue<int> proven_;
   WakeFd wake_;

@@ -71,8 +71,8 @@ std::optional<WorkerEnvironment> worker_environment() {
 void forget_worker_environment() noexcept {
   for (const char* name : {"WEFT_JOB_TOKEN", "WEFT_LOOP", "WEFT_LOOP_OBJECT", "WEFT_LOOP_BUILD",
                            "WEFT_ACTOR_SYSTEM"}) {
-    // unsetenv() is not used, because it moves entries that another thread's getenv() may be
-    // reading.
+    // unsetenv() isn't used, because it moves entries that another thread may be reading by
+    // getenv().
     if (char* value = std::getenv(name)) std::memset(value, 0, std::strlen(value));
   }
 }
@@ -86,7 +86,7 @@ std::vector<std::string> to_variables(const WorkerPlace& place, const std::optio
   };
   for (const char* name :
        {"WEFT_MESH_SHAPE", "WEFT_DATA_PARALLEL_SIZE", "WEFT_MODEL_PARALLEL_SIZE"}) {
-    // Variables that an earlier job in this process has set are emptied.
+    // An earlier job of this process may have set these variables, so they are emptied.
     if (!mesh && !variable(name).empty()) variables.push_back(fmt::format("{}=", name));
   }
   if (mesh) {
@@ -136,7 +136,8 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment, Devi
     const auto more = worker_place_variables(environment.place, environment.secret_path());
     variables.insert(variables.end(), more.begin(), more.end());
   } else if (!variable("WEFT_HOSTS").empty()) {
-    variables.push_back("WEFT_HOSTS=1");  // the hosts belong to an actor system
+    variables.push_back("WEFT_HOSTS=1");  // the variable's hosts belong to an actor system, not to
+                                          // this job
   }
   return variables;
 }

@@ -32,8 +32,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kFileBytesMax = 64 << 10;
 constexpr std::size_t kSecretBytes = 32;
 
-/// Returns whether the folder has the file. A listing, unlike stat(), isn't answered from what a
-/// network file system remembers of a file that didn't exist.
+/// Returns whether the folder has the file. Lists the folder, because for stat() a network file
+/// system may answer from memory that the file doesn't exist.
 bool has_entry(const std::string& folder, const std::string& name) {
   std::error_code error;
   const fs::directory_iterator entries(folder, error);
@@ -55,7 +55,7 @@ std::optional<std::string> read_private(const std::string& path) {
   }
 }
 
-/// The content of a file.
+/// The content of a rendezvous file.
 struct Invitation {
   std::vector<std::string> hosts;  ///< numeric addresses
   std::uint16_t port = 0;
@@ -80,8 +80,8 @@ Invitation parse(const std::string& path, const std::string& text) {
   }
 }
 
-/// Returns a text that processes have in common if they have one device of loopback. Containers of
-/// a machine may have several.
+/// Returns a text that is equal for processes with the same loopback device. Containers of one
+/// machine may have different ones.
 std::string loopback_id() {
   return fmt::format("{}/{}", read_boot_id(), namespace_of_this_process("net"));
 }
@@ -99,7 +99,7 @@ Rendezvous::Rendezvous(const HostPlace& place, const std::string& network,
                        const std::string& trainer)
     : path_(place.meeting_folder + "/" + rendezvous_name(place)) {
   std::vector<std::string> addresses = own_addresses(network, "backend.network");
-  // Slots of this machine reach each other also where it has no network.
+  // Agents on this machine can reach host 0 even if it has no network.
   if (network.empty()) addresses.emplace_back("127.0.0.1");
   const auto port = trainer.substr(trainer.rfind(':') + 1);
   text_ = Json{{"addresses", addresses},
@@ -115,7 +115,7 @@ Rendezvous::Rendezvous(const HostPlace& place, const std::string& network,
 
 Rendezvous::~Rendezvous() {
   try {
-    // A later run of the same job may have replaced the file.
+    // If a later run of the same job has replaced the file, it is kept.
     if (find_file_text(path_, kFileBytesMax) == text_) ::unlink(path_.c_str());
   } catch (const Error&) {  // the folder is gone
   }

@@ -1,10 +1,10 @@
 #pragma once
-/// Rendezvous: the file by which the hosts of a job find its trainer. Host 0 writes the addresses
-/// and the port at which it listens and a secret that it has made for this run; the other hosts
-/// wait for the file. Only its owner may read it, so the hosts' processes belong to one user.
+/// Rendezvous: the file by which the hosts of a job find its trainer. Host 0 writes its addresses,
+/// its port, and a secret that it has made for this run; the other hosts wait for the file. Only
+/// the file's owner may read it, so all hosts' processes must belong to one user.
 ///
-/// A file of an earlier run of the same job may still be there. It misleads nobody: its secret is
-/// known to the earlier trainer alone, so a host that can't reach that trainer reads the file again
+/// A file of an earlier run of the same job may still exist. It does no harm: only the trainer of
+/// that run knows its secret, so other trainers refuse the host, which then reads the file again
 /// until host 0 has replaced it.
 
 #include <string>
@@ -14,15 +14,15 @@
 
 namespace weft {
 
-/// Makes the place of host 0 for a job whose hosts meet by a file: a new secret, and an address at
-/// which it listens for all of `network` (own_addresses()).
+/// Makes the place of host 0 for a job whose hosts find each other by a file: a new secret, and an
+/// address to listen at. Other hosts reach it through `network` (own_addresses()).
 void prepare_meeting(HostPlace& place, const std::string& network);
 
-/// The file of a job, for host 0. It is removed when the object is destroyed.
+/// The file of a job, made by host 0. The destructor removes the file.
 class Rendezvous {
  public:
-  /// Writes the file, at once as a whole. The trainer listens at the port of `trainer`,
-  /// "tls://host:port". Throws io.
+  /// Writes the file atomically. The trainer listens at the port of `trainer`, "tls://host:port".
+  /// Throws io.
   Rendezvous(const HostPlace& place, const std::string& network, const std::string& trainer);
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
@@ -33,13 +33,13 @@ class Rendezvous {
   std::string text_;
 };
 
-/// Returns the name of a job's file, which is in place.meeting_folder.
+/// Returns the name of a job's file in place.meeting_folder.
 inline std::string rendezvous_name(const HostPlace& place) { return "rendezvous-" + place.meeting; }
 
-/// Returns the places of this host for each address of the file, in the order in which they are to
-/// be tried; none if there is no file yet. Throws io if the folder can't be read or the file
-/// belongs to another user or may be read by others, and invalid_argument if host 0 is another
-/// machine and has told only addresses of loopback, naming them.
+/// Reads the file. Returns a place of this host for each address in it, in the order in which to
+/// try them; none if the file doesn't exist yet. Throws io if the folder can't be read, or if the
+/// file belongs to another user or others may read it. Throws invalid_argument if host 0 is another
+/// machine and has only loopback addresses, naming them.
 std::vector<HostPlace> read_rendezvous(const HostPlace& place);
 
 }  // namespace weft

@@ -45,13 +45,15 @@ namespace {
 
 namespace net = caf::io::network;
 
-/// The port of the only actor that a socket path publishes. BASP finds published actors by port.
+/// The port under which a socket's only actor is published, because BASP finds published actors by
+/// port.
 constexpr std::uint16_t kSocketKey = 1;
 
-/// Separates the control connections from the other uses of a job's secret.
+/// Makes the secret of control connections different from other uses of the job's secret.
 constexpr std::string_view kControlPurpose = "weft control";
 
-/// A door needs a token. Between hosts it is a constant, because TLS has proved the secret.
+/// The token of a door for other hosts. It is a constant, because TLS has already proved the
+/// secret.
 constexpr std::string_view kHostsToken = "weft: a host or worker of a job.";
 
 bool make_address(const char* path, sockaddr_un& address) {
@@ -62,7 +64,7 @@ bool make_address(const char* path, sockaddr_un& address) {
   return true;
 }
 
-/// Takes admitted connections from the door instead of calling accept().
+/// Gives CAF admitted connections of the door, in place of accept().
 struct FromTheDoor {
   std::shared_ptr<Door> door;
 
@@ -148,7 +150,7 @@ class UnixMiddlemanActor : public caf::io::middleman_actor_impl {
   std::shared_ptr<ControlSocket> control_;
 };
 
-/// Makes CAF's threads log to the log of their job.
+/// Makes CAF's threads log to the log of the job that they work for.
 class LogHook : public ThreadHook {
  public:
   explicit LogHook(std::shared_ptr<JobLog> log) : log_(std::move(log)) {}
@@ -165,8 +167,8 @@ RegisteredTypes::RegisteredTypes() {
   register_blocks<caf::id_block::weft_names, caf::id_block::weft_messages>();
 }
 
-// CAF 1.x moves its table of types when the table grows. No actor system may run then, not even one
-// of the application, so the table grows before main().
+// CAF 1.x moves its table of types when the table grows, which must not happen while an actor
+// system runs, be it the application's own. Therefore the table grows before main().
 static const RegisteredTypes kRegisteredTypes;
 
 SystemConfig::SystemConfig() {

@@ -1,7 +1,7 @@
 #pragma once
-/// System: the actor system of a weft process. It has CAF's options and message types, and the Unix
-/// socket that carries CAF's protocol, BASP, between the processes of a job, directly or through
-/// TLS.
+/// System: the actor system of a weft process. It sets CAF's options and message types, and
+/// provides the Unix socket for CAF's protocol, BASP, between the processes of a job, directly or
+/// through TLS.
 
 #include <sys/types.h>
 
@@ -31,7 +31,7 @@ struct RegisteredTypes {
   RegisteredTypes();
 };
 
-/// Sets scheduler and message types. It reads no configuration file or command line.
+/// Sets the scheduler and the message types. Reads no configuration file and no command line.
 class SystemConfig : private RegisteredTypes, public caf::actor_system_config {
  public:
   SystemConfig();
@@ -39,7 +39,7 @@ class SystemConfig : private RegisteredTypes, public caf::actor_system_config {
 
 struct ControlSocket;
 
-/// All actors must have quit before this is destroyed.
+/// All actors must have quit before the System is destroyed.
 class System {
  public:
   System();
@@ -49,7 +49,7 @@ class System {
 
   caf::actor_system& caf() { return system_; }
 
-  /// Accepts connections through a Door. Throws io.
+  /// Accepts connections to `trainer` through a Door at `path`. Throws io.
   void publish(const TrainerActor& trainer, const std::string& path, std::string_view token);
   /// Accepts connections over TLS at tls.listen. Returns the address, "tls://host:port". Throws io,
   /// and the errors of certificate_context().
@@ -57,11 +57,11 @@ class System {
   /// Accepts connections of agents and of workers of all hosts, at place.trainer and place.ports.
   /// Returns the address, "tls://host:port". Throws io.
   std::string publish(const TrainerActor& trainer, const HostPlace& place);
-  /// Must be called when process `pid` has ended. The bytes that the process has sent are still
-  /// read. Then its connection is closed, even if another process holds the connection open.
+  /// Must be called when process `pid` has ended. Bytes that the process has sent are still read.
+  /// Then its connection is closed, even if another process holds it open.
   void hang_up(pid_t pid);
-  /// Connects to the trainer. Throws timeout, io, version if the trainer has another interface
-  /// version, and over TLS unavailable if nothing listens at the address.
+  /// Connects to the trainer. Throws timeout or io; version if the trainer has another interface
+  /// version; unavailable if, over TLS, nothing listens at the address.
   TrainerActor dial(const std::string& path, std::string_view token,
                     std::chrono::milliseconds timeout);
   TrainerActor dial(const TlsAddress& address, const TlsConfig& tls, std::string_view token,
@@ -76,14 +76,14 @@ class System {
                         std::string_view token, std::chrono::milliseconds timeout);
   TrainerActor ask(const std::string& place, std::chrono::milliseconds timeout);
 
-  std::optional<StartingThreads> starting_;  // lives while the members below start their threads
+  std::optional<StartingThreads> starting_;  // needed while the members below start their threads
   SystemConfig config_;
   std::shared_ptr<ControlSocket> control_;
   caf::actor_system system_;
   caf::io::middleman_actor sockets_;
 };
 
-/// Logs messages that an actor doesn't expect. CAF's default would print them or end the actor
+/// Logs the messages that an actor doesn't expect. By default CAF prints them, or ends the actor
 /// silently.
 void route_to_log(caf::scheduled_actor* self, const char* logger_name);
 

@@ -40,10 +40,10 @@ using StoreContext = std::unique_ptr<X509_STORE_CTX, Freed<X509_STORE_CTX_free>>
 void free_chain(STACK_OF(X509) * chain) { sk_X509_pop_free(chain, X509_free); }
 using Chain = std::unique_ptr<STACK_OF(X509), Freed<free_chain>>;
 
-/// The limit on a PEM file. For comparison, a bundle of all CAs that a system trusts has 200 KB.
+/// The limit on a PEM file. A bundle of all CAs that a system trusts has about 200 KB.
 constexpr off_t kPemBytesMax = 16 << 20;
 
-/// A file named by a field of TlsConfig, with functions that report errors about it.
+/// A file that a field of TlsConfig names, with functions that report errors about it.
 struct Named {
   std::string field;
   const std::string& path;
@@ -70,7 +70,7 @@ struct Named {
   }
 };
 
-/// Refuses an encrypted key instead of asking for a passphrase at the terminal.
+/// Refuses an encrypted key. Without this function, OpenSSL asks for a passphrase at the terminal.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 Chain read_certificates(const Named& named) {
@@ -137,7 +137,7 @@ std::string name_of(X509_NAME* name) {
   }
 }
 
-/// Checks the certificate in the way in which both sides of a handshake will check it.
+/// Checks the certificate in the same way as both sides of a handshake will do it.
 void require_signed(const Named& certificate, const Chain& chain, const Named& ca) {
   const Chain authorities = read_certificates(ca);
   const Store store(X509_STORE_new());
@@ -159,8 +159,8 @@ void require_signed(const Named& certificate, const Chain& chain, const Named& c
   ERR_clear_error();
 }
 
-/// Returns the host; "" if the text isn't an address. IPv6 addresses have brackets, and may have a
-/// zone.
+/// Returns the host in the text; "" if the text isn't an address. IPv6 addresses have brackets, and
+/// may have a zone.
 std::string_view host_of(std::string_view text) {
   const bool brackets = text.starts_with('[') && text.ends_with(']');
   if (brackets) text = text.substr(1, text.size() - 2);

@@ -19,11 +19,11 @@
 namespace weft {
 namespace {
 
-/// The maximum number of rounds in which bytes of one connection are moved before the next
-/// connection is served.
+/// The limit on rounds in which one connection's bytes are moved before the next connection is
+/// served.
 constexpr int kTurnsAtOnce = 16;
 
-/// A buffer of the bytes in transit in one direction.
+/// A buffer of the bytes that are in transit in one direction.
 class Cargo {
  public:
   bool empty() const { return begin_ == end_; }
@@ -45,8 +45,8 @@ class Cargo {
 
 }  // namespace
 
-/// One connection. A side that has "ended" sends nothing more. A side that is "gone" doesn't
-/// receive anything more either.
+/// One connection. A side that has "ended" sends no more bytes. A side that is "gone" doesn't
+/// receive any either.
 class TlsBridge::Lane {
  public:
   Lane(TlsSession tls, int plain) : tls_(std::move(tls)), plain_(plain) {}
@@ -61,8 +61,8 @@ class TlsBridge::Lane {
   pollfd plain_wait() const {
     const bool in = !plain_ended_ && !tls_gone_ && !to_tls_.full();
     const int events = (in ? POLLIN : 0) | (to_plain_.empty() ? 0 : POLLOUT);
-    // poll() would report a closed socket again and again, even if no events are requested, so the
-    // descriptor is then left out.
+    // poll() reports a closed socket even if no events are requested, so such a descriptor is left
+    // out.
     return {.fd = events == 0 && plain_gone_ ? -1 : plain_,
             .events = static_cast<short>(events),
             .revents = 0};
@@ -95,7 +95,7 @@ class TlsBridge::Lane {
   }
 
  private:
-  // Each of the following functions returns whether it changed anything.
+  // Each of the following functions returns whether something has changed.
 
   bool read_plain() {
     if (plain_ended_ || tls_gone_ || to_tls_.full()) return false;
@@ -121,14 +121,16 @@ class TlsBridge::Lane {
     writing_wants_read_ = progress == TlsProgress::wants_read;
     writing_wants_write_ = progress == TlsProgress::wants_write;
     said_end_ = end && progress == TlsProgress::done;
-    // If the connection is lost, the bytes that were received before must still be read.
+    // If the connection is lost, the bytes that have already arrived must still be read.
     tls_deaf_ = progress == TlsProgress::lost && !tls_ended_;
     return tls_deaf_ || settle(progress);
   }
 
   bool read_tls() {
     if (tls_gone_ || tls_ended_ || (to_plain_.full() && !plain_gone_)) return false;
-    if (plain_gone_) to_plain_.clear();  // these bytes have no reader, but the end must be noticed
+    if (plain_gone_)
+      to_plain_.clear();  // nobody reads these bytes, but the end of the TLS side
+                          // must be noticed
     std::size_t count = 0;
     const TlsProgress progress = tls_.read(to_plain_.room(), count);
     to_plain_.came(count);
@@ -180,15 +182,15 @@ class TlsBridge::Lane {
   Cargo to_plain_;
   bool plain_ended_ = false;
   bool plain_gone_ = false;
-  bool plain_told_ = false;  ///< the plain end knows that TLS has ended
+  bool plain_told_ = false;  ///< the plain end was told that the TLS side has ended
   bool tls_ended_ = false;
   bool tls_deaf_ = false;  ///< the TLS side takes no more bytes, but may still send
   bool tls_gone_ = false;
-  bool said_end_ = false;  ///< the other side of TLS knows that the plain end has ended
+  bool said_end_ = false;  ///< the TLS side was told that the plain end has ended
   bool writing_wants_read_ = false;
   bool writing_wants_write_ = false;
   bool reading_wants_write_ = false;
-  bool busy_ = true;  ///< TLS may have read ahead, so bytes may be movable without an event
+  bool busy_ = true;  ///< TLS may have read ahead, so there may be bytes to move without an event
   std::optional<Clock::time_point> give_up_;
 };
 

@@ -26,7 +26,8 @@ inline constexpr std::size_t kBridgeBytes = std::size_t{64} << 10;
 ///    directions end after the received bytes are delivered.
 class TlsBridge {
  public:
-  /// `linger` is how long a connection whose plain end is closed waits for the other side to end.
+  /// When the plain end of a connection is closed, the bridge waits at most `linger` for the other
+  /// side to end.
   explicit TlsBridge(std::chrono::milliseconds linger = std::chrono::seconds(2));
   ~TlsBridge();
   TlsBridge(const TlsBridge&) = delete;
@@ -35,11 +36,11 @@ class TlsBridge {
   /// Takes over a connection after its handshake and returns the plain end, which the caller owns.
   /// Throws io.
   int add(TlsSession tls);
-  /// Ends the connections when all bytes written to closed plain ends have been sent, at the latest
+  /// Ends all connections when the bytes that were written to closed plain ends have been sent, or
   /// after `linger`. A second call does nothing.
   void close();
 
-  /// Returns how often the thread has returned from poll().
+  /// Returns the number of times that the thread has returned from poll().
   std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
 
  private:
@@ -50,7 +51,7 @@ class TlsBridge {
   int milliseconds_left() const;
 
   const std::chrono::milliseconds linger_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  ///< only the thread uses it
+  std::vector<std::unique_ptr<Lane>> lanes_;  ///< used only by the thread
   bool closed_ = false;                       ///< guarded by mutex_
   std::mutex mutex_;
   WakeQueue<std::unique_ptr<Lane>> added_;

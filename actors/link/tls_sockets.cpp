@@ -24,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 /// A door with too many connections closes some of them. If it closes a worker's connection during
 /// the handshake, the worker dials again after kPauseMs, until the deadline. If it closes the
-/// connection after the preamble, the token may be wrong, so the worker dials at most kDials times.
+/// connection after the preamble, the reason may be a wrong token, so the worker dials at most
+/// kDials times.
 constexpr int kDials = 3;
 constexpr int kPauseMs = 20;
 
@@ -56,7 +57,7 @@ int milliseconds_until(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
-/// Waits for the events. Returns false if the deadline has passed.
+/// Waits for the events on `fd`. Returns false if the deadline has passed.
 bool wait_for(int fd, short events, Clock::time_point deadline) {
   pollfd wait{.fd = fd, .events = events, .revents = 0};
   int ready = 0;
@@ -66,7 +67,7 @@ bool wait_for(int fd, short events, Clock::time_point deadline) {
   return ready != 0;
 }
 
-/// The arguments of dial_tls(), and the deadline that follows from the timeout.
+/// The arguments of dial_tls(), and the deadline that its timeout gives.
 struct Dial {
   const TlsAddress& address;
   const TlsContext& context;
@@ -78,7 +79,7 @@ struct Dial {
     fail(Errc::timeout, "no answer from the trainer at tls://{} for {} ms", to_string(address),
          timeout.count());
   }
-  /// Returns the time at which the next address is tried if address `at` hasn't answered.
+  /// Returns when to try the next address if address `at` hasn't answered.
   Clock::time_point share(const addrinfo* at) const {
     int addresses = 0;
     for (; at != nullptr; at = at->ai_next) ++addresses;
@@ -113,7 +114,8 @@ int connect(const Dial& dial) {
        to_string(dial.address), std::strerror(error));
 }
 
-/// Repeats the call until it is done. Returns false if the other side has closed the connection.
+/// Repeats the call until TLS has completed it. Returns false if the other side has closed the
+/// connection.
 bool complete(const Dial& dial, const TlsSession& tls, const std::function<TlsProgress()>& call) {
   for (;;) {
     short events = POLLIN;
@@ -146,8 +148,8 @@ TlsSession shake_hands(const Dial& dial) {
   }
 }
 
-/// Connects, sends the words and waits for an answer. Returns nothing if the other side closes the
-/// connection.
+/// Connects, sends the words and waits for an answer. Returns nothing if the other side has closed
+/// the connection.
 std::optional<TlsSession> try_once(const Dial& dial) {
   TlsSession tls = shake_hands(dial);
   for (std::string_view rest = dial.words; !rest.empty();) {
@@ -169,8 +171,8 @@ void notice_dead_host(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
   set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  // Keepalive doesn't probe while sent bytes are unacknowledged. Without this limit, that can last
-  // a quarter of an hour.
+  // Keepalive doesn't probe while sent bytes are unacknowledged, so a dead host could stay
+  // unnoticed for a quarter of an hour without this limit.
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, (kIdleSeconds + kProbes * kProbeSeconds) * 1000);
 }
 

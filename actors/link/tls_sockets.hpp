@@ -1,6 +1,6 @@
 #pragma once
-/// Makes TCP sockets that carry only TLS: the trainer's listening socket, and a worker's connection
-/// to it.
+/// Makes TCP sockets that carry only TLS: the socket at which the trainer listens, and a worker's
+/// connection to it.
 
 #include <chrono>
 #include <cstdint>
@@ -21,8 +21,8 @@ struct TlsListener {
 /// Makes an idle connection fail within a minute after the other host has died.
 void notice_dead_host(int fd);
 
-/// Listens at the address. Port 0 means any free port, one of `ports`. Throws io; the message names
-/// `field`, which has the address.
+/// Listens at the address. Port 0 means any free port of `ports`. Throws io, naming `field`, from
+/// which the address is.
 TlsListener listen_tls(const TlsAddress& address, const PortRange& ports = {},
                        std::string_view field = "backend.tls.listen");
 

@@ -1,7 +1,7 @@
 #pragma once
-/// WatchedActor: an actor whose messages can be observed from outside, even while it is stuck in
-/// one of them. Its row of the board counts the messages that arrived, were begun and were
-/// finished, and names the last one begun. Its ring records when each was begun.
+/// WatchedActor: an actor whose messages can be observed from outside, even while it hangs in one
+/// of them. Its row of the board counts the messages that have arrived, begun and ended, and names
+/// the last one that began. Its ring records when each message began.
 
 #include <cstdint>
 #include <functional>
@@ -14,15 +14,15 @@
 
 namespace weft {
 
-/// The sender of a message, and the message's number among those of that sender, from 1. Number 0
-/// means that the message isn't counted.
+/// The sender of a message, and the message's number among those of the sender, from 1. Number 0:
+/// the message isn't counted.
 struct MessageOrigin {
   int peer = -1;
   std::uint64_t sequence = 0;
 };
 using FindOrigin = std::function<MessageOrigin(const caf::strong_actor_ptr& sender)>;
 
-/// Writes the messages of one actor to its row and its ring.
+/// Records the messages of one actor in its row and its ring.
 class RecordedMailbox : public MailboxObserver<MessageName> {
  public:
   explicit RecordedMailbox(const Recorder& recorder) : recorder_(recorder) {}
@@ -45,7 +45,7 @@ class RecordedMailbox : public MailboxObserver<MessageName> {
   void done() override { recorder_.board.message_done(); }
 
  private:
-  /// Returns the interned text of a message's name. Each name is interned once in an actor's life.
+  /// Returns the interned text of a message's name. An actor interns each name once.
   std::uint32_t interned(MessageName name) {
     const auto [known, is_new] = texts_.try_emplace(name, 0);
     if (is_new) known->second = recorder_.events.intern(text_of(name));
@@ -59,7 +59,7 @@ class RecordedMailbox : public MailboxObserver<MessageName> {
   std::map<MessageName, std::uint32_t> texts_;
 };
 
-/// `Handle` is a typed actor; `State` is as in caf::stateful_actor. The row and the ring must
+/// `Handle` is a typed actor, and `State` is as for caf::stateful_actor. The row and the ring must
 /// outlive the actor system.
 template <class Handle, class State>
 class WatchedActor : public ObservedActor<Handle, State> {
@@ -71,7 +71,7 @@ class WatchedActor : public ObservedActor<Handle, State> {
   WatchedActor(caf::actor_config& config, const Recorder& recorder, MakeBehavior make)
       : WatchedActor(config, std::make_shared<RecordedMailbox>(recorder), std::move(make)) {}
 
-  /// Records messages as events from now on. `find` returns the origin of a message.
+  /// From now on, records messages as events too. `find` returns the origin of a message.
   void find_origins_by(FindOrigin find) { mailbox_->find_origins_by(std::move(find)); }
 
  protected:

@@ -85,8 +85,8 @@ struct Report {
 };
 
 /// Hashes of the state that a worker's chips hold after `step` steps, in one or more messages.
-/// `pieces` and `hashes` have a word per tensor and chip, tensor by tensor. Chips with equal pieces
-/// must have equal hashes.
+/// `pieces` and `hashes` have a word per tensor and chip, tensor by tensor. Chips with the
+/// same piece of a tensor must have the same hash.
 struct StateHashes {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
