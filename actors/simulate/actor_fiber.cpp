@@ -19,7 +19,7 @@ ActorFiber::~ActorFiber() {
 }
 
 void ActorFiber::start(std::function<void()> function) {
-  function_ = std::move(function);  // the thread waits for its turn
+  function_ = std::move(function);  // no lock is needed: the fiber's thread waits
   resume();
 }
 

@@ -8,21 +8,22 @@
 
 namespace weft {
 
-/// So a function can stop in the middle, and continue later. One thread uses it, which is called
-/// the owner.
+/// Lets a function stop in the middle and continue later. The fiber's owner is the thread that
+/// calls its functions.
 class ActorFiber {
  public:
   ActorFiber();
-  /// No function may be running.
+  /// No function may be running when the fiber is destroyed.
   ~ActorFiber();
   ActorFiber(const ActorFiber&) = delete;
   ActorFiber& operator=(const ActorFiber&) = delete;
 
-  /// Runs the function, which mustn't throw, until it returns or pauses. No other may be running.
+  /// Runs the function until it returns or pauses. It must not throw. No other function may be
+  /// running.
   void start(std::function<void()> function);
-  /// Lets the function that has paused continue until it returns or pauses again.
+  /// Continues the paused function until it returns or pauses again.
   void resume();
-  /// To be called by the function.
+  /// Called by the function: lets the owner continue.
   void pause();
   /// Returns whether a function has begun and hasn't returned.
   bool is_running() const { return static_cast<bool>(function_); }
@@ -35,7 +36,7 @@ class ActorFiber {
   std::condition_variable changed_;
   bool is_its_turn_ = false;        // guarded by mutex_
   bool must_end_ = false;           // guarded by mutex_
-  std::function<void()> function_;  ///< belongs to whoever has the turn
+  std::function<void()> function_;  ///< the owner and the thread use it in turn
   std::jthread thread_;
 };
 

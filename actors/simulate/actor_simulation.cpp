@@ -32,7 +32,7 @@ ActorTestOptions checked_test(const ActorTestOptions& options) {
   return options;
 }
 
-/// Differs between the systems of a program.
+/// Returns the key of a simulated system. No two systems of a program have the same key.
 std::uint64_t next_key() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
@@ -40,12 +40,14 @@ std::uint64_t next_key() {
 
 }  // namespace
 
-/// One of the things that can happen next.
+/// A possible next step: an event, the call of an actor's work(), or the continuation of a
+/// function.
 struct ActorSimulation::Choice {
   std::size_t event = 0;
-  SimulatedProcess* process = nullptr;  ///< null: the event
+  SimulatedProcess* process = nullptr;  ///< null: the step is the event
   SimulatedPort* port = nullptr;
-  std::optional<std::uint32_t> worker{};  ///< the row whose work() is called; none: resume
+  std::optional<std::uint32_t> worker{};  ///< the row whose work() is called; none: the function
+                                          ///< that waits continues
 };
 
 ActorSimulation::ActorSimulation(const ActorTestOptions& options)
@@ -73,7 +75,7 @@ void ActorSimulation::end() {
   while (processes_.size() > 1) leave(std::prev(processes_.end())->second->id());
   const std::shared_ptr<SimulatedProcess> last = processes_.begin()->second;
   bury(last);
-  // The callbacks of then() run as in ActorSystem's destructor.
+  // As in ActorSystem's destructor, the callbacks of then() still run.
   last->run_ready();
   std::vector<SimulatedEvent> rest = std::exchange(events_, {});
   for (const SimulatedEvent& event : rest) {
@@ -164,9 +166,9 @@ void ActorSimulation::wait(const std::function<bool()>& is_over, SimulatedTime l
   if (is_killed(process.id())) throw ProcessKilled{};
 }
 
-/// Takes steps until the wait of the test is over.
+/// Takes steps until the test needn't wait any longer.
 void ActorSimulation::pump(const std::function<bool()>& is_over, SimulatedTime limit) {
-  if (now_ >= limit && !is_over()) {  // the test looks now and then
+  if (now_ >= limit && !is_over()) {  // the test only checks whether something has come
     step(true);
     return;
   }
@@ -202,7 +204,7 @@ SimulatedTime ActorSimulation::next_time() const {
   return next;
 }
 
-/// Moves the clock, and does what is due on the way.
+/// Moves the clock forward to `time`, and runs what is due before.
 void ActorSimulation::advance_to(SimulatedTime time) {
   for (SimulatedTime next = next_time(); next <= time; next = next_time()) {
     now_ = std::max(now_, next);
@@ -217,7 +219,7 @@ void ActorSimulation::run_due() {
     timers_.erase(timers_.begin());
     what();
   }
-  const auto processes = processes_;  // a callback of a call may change them
+  const auto processes = processes_;  // a copy, because callbacks may change processes_
   for (const auto& [number, process] : processes) process->expire();
   keeper_.kill_hanging();
 }
@@ -279,7 +281,7 @@ void ActorSimulation::kill(PeerId process, const std::string& why) {
   if (killed == nullptr) return;
   log(fmt::format("process {} {}", process.slot, why));
   if (runs(*killed)) {
-    killed_.emplace(process.slot, why);  // buried once its function has been left
+    killed_.emplace(process.slot, why);  // bury_killed() follows when the function has been left
     return;
   }
   bury_killed(process, why);
@@ -302,13 +304,13 @@ void ActorSimulation::after_function() {
   }
 }
 
-/// Ends the functions of a process that has died, removes what was on its way to it, and lets the
-/// processes that wait for its answers learn of its death.
+/// Buries a process that has died: ends its functions and removes its messages. The processes that
+/// wait for its answers are told later.
 void ActorSimulation::bury(const std::shared_ptr<SimulatedProcess>& process) {
   const PeerId id = process->id();
   processes_.erase(id.slot);
   for (auto& [number, port] : process->ports()) {
-    while (!port.is_free()) resume(*process, port);  // its wait throws ProcessKilled
+    while (!port.is_free()) resume(*process, port);  // a function that waits throws ProcessKilled
   }
   std::erase_if(events_, [&](const SimulatedEvent& event) {
     if (event.process != id || (has_ended_ && event.channel[0] == SimulatedEvent::callback)) {
@@ -324,7 +326,7 @@ void ActorSimulation::bury(const std::shared_ptr<SimulatedProcess>& process) {
   for (const auto& [number, other] : processes_) {
     if (!other->has_calls_to(id)) continue;
     add_event({SimulatedEvent::death, 1 + number, id.slot}, other->id(), [this, id, number] {
-      // Answers that were on their way come first.
+      // The process had sent these answers before it died, so they are handled first.
       for (std::size_t i = 0; i < events_.size();) {
         if (events_[i].process.slot == number && events_[i].by == id) {
           happen(i);

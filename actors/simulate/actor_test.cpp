@@ -17,10 +17,10 @@ namespace weft {
 namespace {
 
 constexpr const char* kSeedVariable = "WEFT_ACTOR_TEST_SEED";
-/// An error has so many of the last lines of a history.
+/// The limit on lines of the history that an error shows. It shows the last ones.
 constexpr std::size_t kLinesOfErrorMax = 200;
 
-/// Returns the seed of the environment, if there is one.
+/// Returns the seed from the environment variable, if it is set.
 std::optional<std::uint64_t> given_seed() {
   const char* text = std::getenv(kSeedVariable);
   if (text == nullptr || *text == '\0') return {};
@@ -40,13 +40,13 @@ std::string joined(const std::vector<std::string>& lines, std::size_t first) {
   return text;
 }
 
-/// The end of a run that failed.
+/// The error and the history of a run that failed.
 struct FailedRun {
   std::string what;
   std::vector<std::string> history;
 };
 
-/// Says where two runs of one seed differ; "" if they don't.
+/// Describes where two runs with the same seed differ; returns "" if they don't.
 std::string difference(const FailedRun& first, const std::optional<FailedRun>& second) {
   constexpr const char* kWhy =
       "so something in the test depends on more than the seed, such as a clock, an address or a "

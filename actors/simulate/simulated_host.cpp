@@ -11,10 +11,11 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-/// Longer circles end at the timeouts of their calls, as in an ActorSystem.
+/// The limit on the length of circles that are found. In longer ones, calls end at their timeouts,
+/// as in an ActorSystem.
 constexpr int kCircleLengthMax = 100;
 
-/// The deleter of a HostTensor's owner, by which loaned tensors are known.
+/// The deleter of a loaned HostTensor's owner. It shows that the tensor was loaned.
 struct SimulatedLoan {
   void operator()(const void* bytes) const noexcept {
     ::operator delete (const_cast<void*>(bytes), std::align_val_t{kAlignment});
@@ -35,7 +36,7 @@ LoanedTensor loaned(const TensorType& type) {
 
 LoanedTensor SimulatedProcess::loan(const TensorType& type) { return loaned(type); }
 
-/// Copies the tensors that weren't loaned.
+/// Packs a message's bytes and tensors. Copies the tensors that weren't loaned.
 SimulatedMessage SimulatedProcess::packed(const MessageWriter& body) {
   SimulatedMessage message;
   const std::span<const std::byte> bytes = body.bytes();
@@ -115,7 +116,7 @@ Error SimulatedProcess::ended_error(std::uint32_t row) const {
   return mesh_ended_error(name(row), static_cast<std::uint8_t>(cause->code()), cause->what());
 }
 
-/// Returns the circle of waits that ends at the actor; "" if there is none. See waits.hpp.
+/// Returns the circle of waits that the actor closes; "" if there is none. See waits.hpp.
 std::string SimulatedProcess::circle_of(std::uint32_t waiter, AwaitedCall awaited) const {
   SimulatedKeeper& keeper = simulation_->keeper();
   const ActorFunction function = keeper.row(waiter).function;

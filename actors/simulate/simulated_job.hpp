@@ -1,5 +1,6 @@
 #pragma once
-/// SimulatedJob: what the actors of a simulation see of their job: versions, and memory for rows.
+/// SimulatedJob: the job that the actors of a simulation see, with its versions and its memory for
+/// rows.
 
 #include <array>
 #include <chrono>
@@ -23,7 +24,7 @@ namespace weft {
 
 class ActorSimulation;
 
-/// Memory that begins at a multiple of kPublishedAlignment.
+/// Memory whose address is a multiple of kPublishedAlignment.
 class SimulatedMemory {
  public:
   explicit SimulatedMemory(std::size_t bytes) : lines_((bytes + sizeof(Line) - 1) / sizeof(Line)) {}
@@ -36,12 +37,14 @@ class SimulatedMemory {
   std::vector<Line> lines_;
 };
 
-/// The versions of one name. A version is held by views, which may outlive the simulation.
+/// The versions that are published under one name. Views hold a version, and may outlive the
+/// simulation.
 class SimulatedVersions final : public VersionSource {
  public:
   explicit SimulatedVersions(std::vector<PublishedTensor> tensors);
 
-  /// Returns false if no place is free. The tensors have the types of tensors().
+  /// Publishes a version. Returns false if no place is free. The tensors must have the types of
+  /// tensors().
   bool publish(std::uint64_t version, const TestJob::Tensors& tensors);
   void end();
 
@@ -66,7 +69,7 @@ class SimulatedVersions final : public VersionSource {
   bool has_ended_ = false;
 };
 
-/// The rows of one name. Each block has one row.
+/// The rows that are sent under one name. Each block has one row.
 class SimulatedExperience {
  public:
   SimulatedExperience(std::vector<PublishedTensor> fields, std::uint32_t capacity);
@@ -98,10 +101,10 @@ class SimulatedExperience {
   bool has_ended_ = false;
 };
 
-/// All names of the job. TestJob says what its functions do.
+/// The job, with all names. TestJob explains what its functions do.
 class SimulatedJob {
  public:
-  /// Also the id of the system of the simulation.
+  /// The id of the job, which is also the id of the simulated system.
   static const std::string& id();
 
   explicit SimulatedJob(ActorSimulation& simulation) : simulation_(&simulation) {}
@@ -114,10 +117,10 @@ class SimulatedJob {
   void end();
   bool has_ended() const { return has_ended_; }
 
-  std::shared_ptr<SimulatedVersions> versions(const std::string& name) const;  ///< null: none
-  std::shared_ptr<SimulatedExperience> rows(const std::string& name) const;    ///< null: none
+  std::shared_ptr<SimulatedVersions> versions(const std::string& name) const;  ///< or null
+  std::shared_ptr<SimulatedExperience> rows(const std::string& name) const;    ///< or null
   std::vector<std::string> published_names() const;
-  /// Counts the names that were added, and the end.
+  /// Returns a number that changes when a name is added and when the job ends.
   std::uint32_t changes() const { return changes_; }
 
  private:

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// Seconds that actors get to end before their process is killed.
+/// The seconds that actors have to end before their process is killed.
 constexpr double kEndTimeoutS = 5;
 
 }  // namespace
@@ -25,7 +25,7 @@ std::string SimulatedKeeper::name(std::uint32_t row) const {
 // --- Making meshes ---
 
 /// Returns the options with the job that the mesh lives with. Actors beside the loops of the test's
-/// job run in the test's process. Throws invalid_argument for another job.
+/// job run in the test's process. Throws invalid_argument for other jobs.
 SpawnOptions SimulatedKeeper::tied(SpawnOptions options, const std::string& mesh) const {
   if (options.place.beside != nullptr) options.lives_with = options.place.beside;
   if (options.lives_with != nullptr && options.lives_with != simulation_->job().handle()) {
@@ -116,7 +116,7 @@ void SimulatedKeeper::on_joined(std::uint32_t number, std::size_t child) {
   }
 }
 
-/// Makes the next incarnation of an actor.
+/// Orders that the next incarnation of an actor is made.
 void SimulatedKeeper::make(std::uint32_t row) {
   SimulatedRow& its = rows_.at(row);
   its.is_made = false;
@@ -192,7 +192,7 @@ void SimulatedKeeper::on_failure(std::uint32_t number, std::vector<std::uint32_t
   if (restarted == ActorRestart::none) return leave_failed(mesh, failed, error);
   if (restarted == ActorRestart::process) {
     const auto child = static_cast<std::size_t>(rows_.at(failed.front()).child);
-    if (mesh.children[child].process) {  // its end counts as the failure
+    if (mesh.children[child].process) {  // the end of its process counts as the failure
       return simulation_->kill(*mesh.children[child].process, failed_actor_text(error));
     }
   }
@@ -322,7 +322,8 @@ void SimulatedKeeper::end_mesh(std::uint32_t number, const std::optional<Error>&
 }
 
 void SimulatedKeeper::on_actor_ended(std::uint32_t row) {
-  const bool was_left = std::exchange(rows_.at(row).has_ended, true);  // before its mesh ended
+  const bool was_left = std::exchange(rows_.at(row).has_ended, true);  // the actor was left before
+                                                                       // its mesh ended
   const std::uint32_t number = rows_.at(row).mesh;
   const SpawnOptions& options = meshes_.at(number).options;
   if (options.own_thread && options.place.processes == 0 && !was_left) {

@@ -18,16 +18,16 @@ namespace weft {
 
 class ActorSimulation;
 
-/// Decides as Keeper does.
+/// It decides in the same way as Keeper.
 class SimulatedKeeper {
  public:
-  /// `threads` are those of a process that actors share.
+  /// `threads` is the number of threads that the actors of a process share.
   SimulatedKeeper(ActorSimulation& simulation, int threads)
       : simulation_(&simulation), own_ports_(static_cast<std::uint32_t>(threads)) {}
 
-  /// Throws invalid_argument or actor_failed. Returns the number of the mesh.
+  /// Adds a mesh. Returns its number. Throws invalid_argument or actor_failed.
   std::uint32_t add(const detail::ActorClass& type, const SpawnOptions& given);
-  /// Returns the number of the mesh of this name. Throws not_found.
+  /// Returns the number of the mesh with this name. Throws not_found.
   std::uint32_t find(const std::string& mesh) const;
   void end_mesh(std::uint32_t mesh, const std::optional<Error>& cause);
   bool has_ended(std::uint32_t mesh) const;
@@ -35,7 +35,7 @@ class SimulatedKeeper {
   std::uint32_t row_count() const { return static_cast<std::uint32_t>(rows_.size()); }
   SimulatedRow& row(std::uint32_t row) { return rows_.at(row); }
   const SimulatedMesh& mesh_of(std::uint32_t row) const { return meshes_.at(rows_.at(row).mesh); }
-  std::string name(std::uint32_t row) const;  ///< "sieves[3]"
+  std::string name(std::uint32_t row) const;  ///< such as "sieves[3]"
   const std::optional<Error>& failure() const { return failure_; }
 
   void on_made(std::uint32_t row, std::uint32_t incarnation, const std::optional<Error>& error);
@@ -43,9 +43,10 @@ class SimulatedKeeper {
   void on_actor_ended(std::uint32_t row);
   void on_process_ended(PeerId process, const std::string& why);
   void on_job_ended();
-  /// Returns the processes of meshes that have been ready.
+  /// Returns the processes of meshes that are ready or have been ready.
   std::vector<PeerId> killable() const;
-  /// Returns when a function that runs will have run for hang_timeout_s; the maximum: never.
+  /// Returns the first time at which a function will have run for hang_timeout_s; the maximum if
+  /// none will.
   SimulatedTime next_hang() const;
   void kill_hanging();
 
@@ -68,7 +69,7 @@ class SimulatedKeeper {
   std::optional<Error> failure_;
   std::deque<SimulatedMesh> meshes_;  // references to elements stay valid
   std::deque<SimulatedRow> rows_;     // the same
-  OwnPorts own_ports_;                ///< of the test's process
+  OwnPorts own_ports_;                ///< the ports of the test's process
   std::uint32_t next_runner_ = 0;
   std::uint32_t next_child_ = 0;
 };

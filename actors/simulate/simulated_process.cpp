@@ -19,11 +19,13 @@ SimulatedProcess::SimulatedProcess(std::shared_ptr<ActorSimulation> simulation, 
 
 // --- Calls ---
 
-/// Returns false if a destructor sends after the death of its process. Throws ProcessKilled if a
-/// function does so, or if its process is killed now.
+/// Returns whether this process may send. Returns false if its destructors send after its death.
+/// Throws ProcessKilled if another function sends then, or if the process is killed now.
 bool SimulatedProcess::may_send() {
   const bool is_destructor = destroyed_ > 0 || std::uncaught_exceptions() > 0;
-  if (simulation_->has_ended()) return !is_destructor;  // submit() and tell() refuse the rest
+  if (simulation_->has_ended())
+    return !is_destructor;  // submit() and tell() throw in the other
+                            // cases
   if (is_cleared_) return false;
   simulation_->require_turn();
   const bool is_killed = simulation_->is_killed(id_);
@@ -36,7 +38,7 @@ bool SimulatedProcess::may_send() {
   throw ProcessKilled{};
 }
 
-/// Returns 1 + the row of the actor whose function runs; 0 if none does.
+/// Returns the row + 1 of the actor whose function runs; 0 if no actor's function runs.
 std::uint32_t SimulatedProcess::sender() {
   const std::optional<std::uint32_t>& actor = ThreadRole::current().actor;
   return actor ? *actor + 1 : 0;
@@ -80,7 +82,7 @@ void SimulatedProcess::submit(const std::shared_ptr<ActorCall>& call, bool wait_
   finish(*call, {.error = ended_error(call->what.row)});
 }
 
-/// Returns false if the actor's process has died.
+/// Sends a call. Returns false if the actor's process has died.
 bool SimulatedProcess::send_call(const Sent& sent, const ActorPosition& to, bool wait_if_full) {
   ActorCall& call = *sent.call;
   if (!simulation_->is_alive(to.process)) return false;
@@ -134,7 +136,7 @@ void SimulatedProcess::tell(std::uint32_t row, detail::EndpointId endpoint,
   }
 }
 
-/// Throws peer_lost if the process has died.
+/// Sends a message. Throws peer_lost if the receiving process has died.
 void SimulatedProcess::send(const ActorPosition& to, const LaneHeading& heading,
                             std::uint32_t sender, const MessageWriter& body, bool wait_if_full,
                             SimulatedTime limit) {
@@ -229,7 +231,7 @@ void SimulatedProcess::send_parked(const Sent& sent) {
   if (at.phase == ActorPhase::ended) {
     finish(*sent.call, {.error = ended_error(sent.call->what.row)});
   } else {
-    send_call(sent, at, false);  // is_due has seen that its process lives
+    send_call(sent, at, false);  // is_due has checked that the actor's process lives
   }
 }
 
@@ -261,7 +263,7 @@ bool SimulatedProcess::is_awaited(const Asked& asked) { return simulation_->is_a
 
 void SimulatedProcess::take_answer(std::uint64_t number, detail::Answer answer) {
   const auto found = calls_.find(number);
-  if (found == calls_.end()) return;  // it has ended before
+  if (found == calls_.end()) return;  // the call has ended before
   const std::shared_ptr<ActorCall> call = found->second.call;
   calls_.erase(found);
   call->number = 0;

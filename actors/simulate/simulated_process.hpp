@@ -18,7 +18,7 @@
 
 namespace weft {
 
-/// Sends calls, takes their answers, and runs actors, as ActorProcess, Replies and Runner do.
+/// Sends calls, takes their answers, and runs actors, like ActorProcess, Replies and Runner.
 class SimulatedProcess final : public detail::ActorHost, public CallHost {
  public:
   SimulatedProcess(std::shared_ptr<ActorSimulation> simulation, PeerId id, std::uint32_t ports);
@@ -58,25 +58,25 @@ class SimulatedProcess final : public detail::ActorHost, public CallHost {
   void watch(int /*more_callbacks*/) noexcept override {}
   void end(ActorCall& call, detail::Answer answer) override;
 
-  // The rest is for the simulation and the keeper.
+  // The following functions are for the simulation and the keeper.
   std::map<std::uint32_t, SimulatedPort>& ports() { return ports_; }
   void order_make(std::uint32_t row);
   void order_end(std::uint32_t row);
   void request_stop(std::uint32_t row);
-  /// Returns the rows of the actors of a port whose work() can be called.
+  /// Returns the rows of the port's actors whose work() can be called.
   std::vector<std::uint32_t> workers(const SimulatedPort& port) const;
   void work(SimulatedPort& port, std::uint32_t row);
-  /// Ends the calls whose deadline has come.
+  /// Ends the calls whose deadlines have passed.
   void expire();
   SimulatedTime next_deadline() const;
   bool waits_for(std::uint64_t call) const { return calls_.contains(call); }
   bool has_calls_to(PeerId process) const;
-  /// Ends the calls that a process that has died had taken.
+  /// Ends the calls that were sent to a process that has died.
   void lose_calls_to(PeerId process);
-  /// As Replies::ready_fd() and run_ready().
+  /// See Replies.
   int ready_fd();
   int run_ready();
-  /// Destroys the actors, and ends the calls with an error.
+  /// Destroys the actors, and ends the open calls with this error.
   void clear(const Error& error);
 
  private:
@@ -118,10 +118,10 @@ class SimulatedProcess final : public detail::ActorHost, public CallHost {
   std::shared_ptr<ActorSimulation> simulation_;
   PeerId id_;
   bool is_cleared_ = false;
-  int destroyed_ = 0;                        ///< actors whose destructors run
+  int destroyed_ = 0;                        ///< number of actors whose destructors run
   std::map<std::uint64_t, Sent> calls_;      ///< by number
   std::vector<Sent> parked_;                 ///< calls that wait for their actor
-  std::map<std::uint32_t, int> open_calls_;  ///< by row
+  std::map<std::uint32_t, int> open_calls_;  ///< number of open calls, by row
   std::map<std::uint32_t, SimulatedPort> ports_;
   std::optional<WakeFd> ready_fd_;
   std::vector<std::function<void()>> ready_;  ///< for run_ready()

@@ -27,22 +27,23 @@ namespace weft {
 
 using SimulatedTime = std::chrono::steady_clock::time_point;
 
-/// Thrown through the functions of an actor whose process is killed. No std::exception, so that
-/// the actor doesn't take it for an error of its own.
+/// Thrown through the functions of an actor whose process is killed. It isn't a std::exception, so
+/// that the actor doesn't handle it as an error of its own.
 struct ProcessKilled {};
 
-/// The process of the test is number 0.
+/// Returns the id of process `number`. The test's process is number 0.
 constexpr PeerId simulated_process(std::uint32_t number) { return {.slot = number}; }
 inline constexpr PeerId kTestProcess = simulated_process(0);
 
 struct SimulatedMessage {
   Asked asked{};
-  std::uint32_t sender = 0;  ///< 1 + the row of the actor that has sent it; 0: no actor
+  std::uint32_t sender = 0;  ///< the row + 1 of the actor that has sent it; 0: no actor
   std::vector<std::byte> bytes{};
   std::vector<MessagePayload> payloads{};
 };
 
-/// Something that can happen. Events of one channel happen in the order in which they were added.
+/// Something that can happen. Events of the same channel happen in the order in which they were
+/// added.
 struct SimulatedEvent {
   enum Kind : std::uint64_t { message, answer, parked, callback, order, made, failed, death };
   using Channel = std::array<std::uint64_t, 4>;  ///< begins with a Kind
@@ -53,31 +54,32 @@ struct SimulatedEvent {
   };
 
   Channel channel{};
-  PeerId process{};                ///< in which it happens
+  PeerId process{};                ///< the process in which it happens
   std::optional<PeerId> by{};      ///< the process that has sent an answer
-  std::uint64_t call = 0;          ///< that is answered
-  std::optional<Lane> lane{};      ///< of a call or tell
-  std::function<bool()> is_due{};  ///< empty: at once
+  std::uint64_t call = 0;          ///< the number of the answered call
+  std::optional<Lane> lane{};      ///< the lane of a call or tell
+  std::function<bool()> is_due{};  ///< may happen once this returns true; empty: at once
   std::function<void()> happen{};
 };
 
-/// The facts about an actor that the table of actors and the keeper have.
+/// What the table of actors and the keeper know of an actor.
 struct SimulatedRow {
   std::uint32_t mesh = 0;
   std::uint32_t index = 0;
   ActorPosition position{};
   ActorFunction function{};
-  std::optional<SimulatedTime> since{};  ///< when the function that runs began
+  std::optional<SimulatedTime> since{};  ///< when the running function began; none: no function
+                                         ///< runs
   std::optional<AwaitedCall> awaited{};
-  int child = -1;  ///< the place of its process in SimulatedMesh::children; -1: the test's
+  int child = -1;  ///< index of its process in SimulatedMesh::children; -1: the test's
   bool is_made = false;
-  bool has_failed = false;  ///< a restart is due, or none will come
+  bool has_failed = false;  ///< a restart is due, or the actor isn't made again
   bool has_ended = false;
 };
 
 struct SimulatedChild {
-  std::uint32_t number = 0;         ///< among those of the system
-  std::optional<PeerId> process{};  ///< none: it has ended
+  std::uint32_t number = 0;         ///< number among all started processes of the system
+  std::optional<PeerId> process{};  ///< none: the process has ended
   bool has_joined = false;
 };
 
@@ -93,23 +95,25 @@ struct SimulatedMesh {
   std::optional<Error> cause{};
 };
 
-/// An actor's object, as its process has it.
+/// An actor's object and its state in its process.
 struct SimulatedActor {
   const detail::ActorClass* type = nullptr;
   std::uint32_t row = 0;
   bool own_thread = false;
   std::stop_source stop{};
   std::unique_ptr<ActorContext> context{};
-  std::shared_ptr<void> object{};       ///< null: it has failed, or isn't made yet
+  std::shared_ptr<void> object{};       ///< null: the actor has failed, or isn't made yet
   std::deque<SimulatedMessage> kept{};  ///< messages for the next incarnation
 };
 
-/// A thread of a process that runs actors.
+/// A thread that runs actors in a process.
 struct SimulatedPort {
   std::uint32_t number = 0;
-  std::unique_ptr<ActorFiber> fiber{};   ///< made when a function that may wait runs
-  std::function<bool()> can_continue{};  ///< of the function that waits; empty: none waits
-  SimulatedTime wait_limit{};            ///< when that is to be asked again at the latest
+  std::unique_ptr<ActorFiber> fiber{};   ///< made when a function that may wait runs for the first
+                                         ///< time
+  std::function<bool()> can_continue{};  ///< whether the waiting function can continue; empty: none
+                                         ///< waits
+  SimulatedTime wait_limit{};            ///< the latest time at which to ask can_continue again
   std::map<std::uint32_t, SimulatedActor> actors{};  ///< by row
 
   bool is_free() const { return fiber == nullptr || !fiber->is_running(); }

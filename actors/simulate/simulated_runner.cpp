@@ -13,10 +13,10 @@
 namespace weft {
 namespace {
 
-/// An actor that is being made again keeps at most so many messages.
+/// The limit on messages that are kept for an actor while it is made again.
 constexpr std::size_t kKeptByActorMax = 4096;
 
-/// Shows which function an actor runs, and since when.
+/// While it lives, shows which function an actor runs, and since when.
 class SimulatedFunction {
  public:
   SimulatedFunction(SimulatedRow& row, const ActorFunction& function, SimulatedTime now)
@@ -101,7 +101,7 @@ void SimulatedProcess::run_message(SimulatedPort& port, SimulatedActor& actor,
   } catch (...) {
     error.emplace(Errc::endpoint_failed, fmt::format("{}: {}", its_name, current_exception_text()));
   }
-  if (simulation_->is_killed(id_)) throw ProcessKilled{};  // the function has caught it
+  if (simulation_->is_killed(id_)) throw ProcessKilled{};  // the function has caught ProcessKilled
   if (later != nullptr && error) later->send_error(*error);
   if (is_call && later == nullptr) {
     error ? answer_error(asked, *error) : send_answer(asked, ActorOp::answer, result);
@@ -145,7 +145,9 @@ void SimulatedProcess::work(SimulatedPort& port, std::uint32_t row) {
     } catch (const ProcessKilled&) {
       throw;
     } catch (...) {
-      if (actor.stop.stop_requested()) return;  // a call that was cancelled ends work()
+      if (actor.stop.stop_requested())
+        return;  // work() ended because a call in it was cancelled
+                 // by the stop
       fail_actor(actor, fmt::format("{}.work: {}", name(row), current_exception_text()));
     }
   });
@@ -247,7 +249,7 @@ void SimulatedProcess::end_actor(SimulatedPort& port, std::uint32_t row) {
   for (const SimulatedMessage& each : ended.kept) refuse(port, each);
 }
 
-/// Destroys the actor and tells the keeper, which makes it again or ends its mesh.
+/// Destroys a failed actor and tells the keeper, which makes it again or ends its mesh.
 void SimulatedProcess::fail_actor(SimulatedActor& actor, const std::string& why) {
   const std::uint32_t row = actor.row;
   simulation_->log(fmt::format("{} has failed: {}", name(row), why));
@@ -264,7 +266,7 @@ void SimulatedProcess::destroy(SimulatedActor& actor) {
   const ThreadRoleScope role(
       {.may_block = false, .may_wait_for_room = false, .actor = actor.row, .host = this});
   ++destroyed_;
-  actor.object.reset();  // before the context that it may refer to
+  actor.object.reset();  // destroyed before the context, to which it may refer
   actor.context.reset();
   --destroyed_;
 }

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// A process's access to the rows of one name.
+/// Gives a process access to the rows of one name.
 class SimulatedRowSink final : public RowSink {
  public:
   SimulatedRowSink(std::weak_ptr<ActorSimulation> simulation, PeerId process,
@@ -30,7 +30,7 @@ class SimulatedRowSink final : public RowSink {
   void give_back(std::span<const std::uint32_t> blocks) noexcept override {
     rows_->give_back(blocks);
   }
-  /// The process may be killed here. Then the rows aren't sent.
+  /// Sends the rows, unless a fault of the simulation kills the process here.
   void send(std::span<const std::uint32_t> blocks, std::uint64_t rows,
             std::uint64_t version) override {
     const std::shared_ptr<ActorSimulation> simulation = simulation_.lock();
@@ -68,7 +68,8 @@ bool SimulatedProcess::await(const WaitFor& wait_for, SimulatedTime deadline) {
     try {
       return wait_for({});
     } catch (const Error&) {
-      return true;  // wait_for() throws it again below, in the function that waits
+      return true;  // the waiting function calls wait_for() again below, which throws the error
+                    // there
     }
   };
   if (!is_over()) {
