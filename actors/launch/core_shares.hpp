@@ -6,7 +6,8 @@
 
 namespace weft {
 
-/// A CPU and its place in the machine. CPUs with the same core are hardware threads of that core.
+/// A CPU and its place in the machine. CPUs with the same package and core are hardware threads of
+/// that core.
 struct CpuPlace {
   int cpu = 0;
   int package = 0;
@@ -18,8 +19,8 @@ struct CpuPlace {
 /// invalid_argument if there are fewer cores than workers.
 std::vector<std::vector<int>> deal_cores(std::vector<CpuPlace> cpus, int workers);
 
-/// Reads the places of these CPUs from /sys. A CPU of which /sys has no entry counts as a core of
-/// its own.
+/// Reads the places of these CPUs from /sys. A CPU without an entry in /sys counts as a separate
+/// core.
 std::vector<CpuPlace> places_of(const std::vector<int>& cpus);
 
 /// Returns the CPUs on which the calling thread may run.

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// The names of the variables that a launcher sets. A name may be "", if it has no such variable.
+/// The names of the variables that a launcher sets; "" where it sets no such variable.
 struct Launcher {
   const char* name;
   const char* rank;
@@ -25,16 +25,16 @@ struct Launcher {
   const char* local_size;
   const char* hosts;
   const char* host;
-  const char* required;  ///< another variable without which it isn't this launcher
-  /// Their values together name a start of the program. The first one must be set.
+  const char* required;  ///< a further variable that this launcher sets
+  /// The values of these variables together identify a start of the program. The first must be set.
   std::initializer_list<const char*> job;
-  bool spreads;  ///< without `hosts` and `local_size`, each process has a host of its own
+  bool spreads;  ///< without `hosts` and `local_size`, each process counts as a host
 };
 
 /// For Slurm, only variables that srun sets count. sbatch and salloc also set SLURM_PROCID and
-/// SLURM_NTASKS, although they start the program once. The names of torchrun's variables are so
-/// general that only several of them together count; they come last, since another launcher may
-/// have been told to set them too.
+/// SLURM_NTASKS, although they start the program once. torchrun's variables have general names, so
+/// only several of them together count. They come last, because users of other launchers may set
+/// them too.
 const Launcher kLaunchers[] = {
     {"Open MPI",
      "OMPI_COMM_WORLD_RANK",
@@ -78,10 +78,10 @@ const Launcher kLaunchers[] = {
      true},
 };
 
-/// The run id of torchrun if its user gave none.
+/// The value of TORCHELASTIC_RUN_ID if the user of torchrun gave none.
 constexpr std::string_view kNoRunId = "none";
 
-/// The variables of one launcher.
+/// Reads the variables of one launcher.
 class Facts {
  public:
   Facts(const Launcher& launcher, const VariableLookup& variable)
@@ -149,8 +149,8 @@ void read_hosts(const Launcher& launcher, const Facts& facts, ForeignLaunch& fou
   found.host = found.rank / here;
 }
 
-/// Lets this process run on all cores of its parent, the launcher. The launcher has bound it to the
-/// cores of one rank, and the workers, its children, would otherwise share those.
+/// Lets this process run on all cores of its parent, the launcher. Otherwise the workers, which are
+/// its children, would share the cores of the one rank to which the launcher has bound it.
 void take_cores_of_launcher() {
   cpu_set_t cores;
   if (::sched_getaffinity(::getppid(), sizeof cores, &cores) != 0) return;

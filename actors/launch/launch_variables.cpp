@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// The state of a dead job is kept for this many seconds. The launcher saves it at once. If the
+/// The seconds for which the state of a dead job is kept. The launcher saves it at once; if the
 /// launcher is dead too, `weft rescue` can be called within this time.
 constexpr double kLauncherKeepsS = 600;
 

@@ -15,13 +15,13 @@
 namespace weft {
 namespace {
 
-/// The list of all loops that this copy of weft knows, the newest first. Loops register before
-/// main(), in no particular order, and on any thread that loads a library. Both variables are
-/// therefore initialized at compile time.
+/// The list of all loops that this copy of weft knows, the newest first. Loops register in any
+/// order before main(), and on any thread that loads a library. Therefore both variables are
+/// initialized at compile time.
 constinit Loop* first_loop = nullptr;
 constinit std::mutex loops_mutex;
 
-/// Returns the message of the JSON library without the name and number that it begins with.
+/// Returns a message of the JSON library without the error's name and number at its beginning.
 std::string_view without_prefix(std::string_view what) {
   const std::size_t end = what.find("] ");
   return what.starts_with("[json.exception.") && end != std::string_view::npos

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kProgram = "weft-worker";
 
-/// Returns the paths at which weft-worker is looked for: beside weft's library if that is shared,
+/// Returns the paths at which to look for weft-worker: beside weft's library if that is shared,
 /// where weft was installed or built, and in PATH.
 std::vector<fs::path> candidates() {
   std::vector<fs::path> found;

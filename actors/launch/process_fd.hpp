@@ -1,5 +1,5 @@
 #pragma once
-/// ProcessFd: sees the end of a process that needn't be a child of this one.
+/// ProcessFd: notices the end of a process, which needn't be a child of this one.
 
 #include <sys/types.h>
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Owns a pidfd, which is readable once the process has ended. Movable.
+/// Owns a pidfd, which becomes readable when the process ends.
 class ProcessFd {
  public:
-  /// If there is no such process, or the system refuses, fd() is -1.
+  /// If the process doesn't exist, or the system refuses, fd() is -1.
   explicit ProcessFd(pid_t pid) noexcept;
   ProcessFd(ProcessFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   ProcessFd& operator=(ProcessFd&& other) noexcept {

@@ -26,7 +26,7 @@ bool is_name_byte(char c) {
 int count_of(const HostVariables& own, const std::optional<ForeignLaunch>& launch) {
   if (!launch) return own.hosts.value_or(1);
   if (!own.hosts) return launch->hosts;
-  // Each process is a host of its own, also where several of them are on one machine.
+  // WEFT_HOSTS may also count each process as a host, even if several are on one machine.
   if (*own.hosts == launch->hosts || *own.hosts == launch->size) return *own.hosts;
   fail(
       Errc::invalid_argument,
@@ -36,7 +36,7 @@ int count_of(const HostVariables& own, const std::optional<ForeignLaunch>& launc
       launch->launcher);
 }
 
-/// The index that the launcher or Kubernetes gives, and the variable that says it.
+/// The index that the launcher or Kubernetes gives, and the variable from which it is, as text.
 struct GivenIndex {
   int index;
   std::string says;
@@ -68,7 +68,8 @@ int index_of(int count, const HostVariables& own, const std::optional<GivenIndex
        count, count - 1);
 }
 
-/// Returns the address that torchrun's variables name; "" if its own process listens there.
+/// Returns the address in torchrun's variables; "" if they aren't set or torchrun itself listens
+/// there.
 std::string trainer_of_torchrun(const VariableLookup& variable) {
   const std::string host = text_of(variable("MASTER_ADDR"));
   const std::string port = text_of(variable("MASTER_PORT"));

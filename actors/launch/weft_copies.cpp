@@ -5,8 +5,8 @@
 #include "actors/process/elf_object.hpp"
 #include "actors/protocol/abi.hpp"
 
-// weft_anchor is visible, so the dynamic linker may resolve it to another copy's definition, as it
-// may do with weft's functions. The hidden alias weft_own_anchor always belongs to this copy.
+// weft_anchor is visible, so the dynamic linker may resolve it to the definition in another copy,
+// as it may do with weft's functions. The hidden alias weft_own_anchor always belongs to this copy.
 extern "C" {
 extern const std::uint32_t weft_anchor __attribute__((visibility("default")));
 const std::uint32_t weft_anchor = WEFT_ABI;

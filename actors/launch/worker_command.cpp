@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWrapperVariable = "WEFT_WORKER_WRAPPER";
 
-/// Returns the words of this process's command line.
+/// Returns the arguments with which this process was started, the program's name first.
 std::vector<std::string> own_arguments() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
@@ -41,7 +41,7 @@ std::string own_executable() {
   return error ? "/proc/self/exe" : path.string();
 }
 
-/// Finds the program in PATH, as a shell does.
+/// Finds the program in PATH, in the same way as a shell.
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
   const char* folders = std::getenv("PATH");
@@ -86,7 +86,7 @@ int open_executable(const std::string& path) {
   std::ifstream(path, std::ios::binary).read(magic.data(), 4);
   if (magic != "\177ELF") refuse(Errc::invalid_argument, "it is a script, or it isn't a program");
   const int low = ::open(path.c_str(), O_PATH | O_CLOEXEC);
-  // The new descriptor must be higher than all descriptors that a worker's process starts with.
+  // The descriptor must be higher than all those with which a worker's process starts.
   const int file = ::fcntl(low, F_DUPFD_CLOEXEC, kWorkerStdin + 1);
   const int why = errno;
   ::close(low);
@@ -94,7 +94,7 @@ int open_executable(const std::string& path) {
   return file;
 }
 
-/// Throws if the kernel would refuse these CPUs.
+/// Throws invalid_argument if the kernel would refuse one of these CPUs.
 void check_cpus(const std::vector<int>& cpus) {
   if (cpus.empty()) return;
   cpu_set_t usable;
@@ -116,7 +116,7 @@ bool binds_cores() {
   fail(Errc::invalid_argument, "WEFT_LAUNCH_BIND = \"{}\": expected cores or none", what);
 }
 
-/// Returns whether worker 0 gets this process's stdin. It doesn't get a terminal: a worker is not
+/// Returns whether worker 0 gets this process's stdin. A terminal isn't passed on: a worker isn't
 /// in the terminal's foreground process group, so it would be stopped when it reads.
 bool has_stdin_for_workers() {
   return std::getenv("WEFT_LAUNCH_STDIN") != nullptr && ::isatty(STDIN_FILENO) == 0;
@@ -148,8 +148,8 @@ WorkerCommand::WorkerCommand(const ScalingConfig& scaling, bool is_named)
   std::error_code error;
   folder_ = fs::current_path(error).string();
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    // Drops the variables by which a launcher controls this program. They must not reach programs
-    // that its workers start.
+    // Workers don't get the variables by which a launcher controls this program, so that programs
+    // which they start don't get them either.
     const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
     if (name.starts_with("WEFT_LAUNCH_") || is_of_foreign_launch(name)) continue;
     if (name == "WEFT_OWN_CORES") continue;

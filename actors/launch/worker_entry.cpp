@@ -23,13 +23,13 @@
 #include "actors/protocol/abi.hpp"
 #include "actors/worker/worker.hpp"
 
-/// The function that weft-worker calls in a library that it has loaded.
+/// weft-worker calls this function in a library that it has loaded.
 extern "C" __attribute__((visibility("hidden"))) void weft_worker_entry() {
   weft::worker_main(0, nullptr);
 }
 
 // Everything that is linked with weft has this ELF note: name "weft", type 1, text {abi: u32,
-// entry: i32}. The entry is relative to its own address. A reader finds the note in any loaded
+// entry: i32}. The entry is relative to its own address. The note can be found in any loaded
 // object, regardless of symbol visibility (elf_object.hpp, tools/weft-worker).
 #define WEFT_TEXT(x) #x
 #define WEFT_VALUE_TEXT(x) WEFT_TEXT(x)
@@ -53,8 +53,8 @@ std::vector<std::uintptr_t>& bases_before_main() {
   return bases;
 }
 
-/// Finds the job's loop in the object file that holds it in the trainer's process. Throws version
-/// if this process has another build of that file, not_found if the file doesn't have the loop.
+/// Finds the job's loop in the same object file as in the trainer's process. Throws version if this
+/// process has another build of that file, and not_found if the file doesn't have the loop.
 const Loop& find_loop(const LoopIdentity& identity, int worker) {
   if (identity.object.empty()) {
     const Loop* loop = Loop::find(identity.name);
@@ -65,7 +65,8 @@ const Loop& find_loop(const LoopIdentity& identity, int worker) {
            "static library unless --whole-archive is given, as weft_add_worker() does)",
            identity.name, worker, Loop::names());
     }
-    // The paths are not compared, because they may differ even for the same executable.
+    // The builds are compared, not the paths, because paths may differ even for the same
+    // executable.
     const auto object = object_of(loop->address());
     if (!identity.build.empty() && object && object->build != identity.build) {
       fail(Errc::version,
@@ -106,8 +107,8 @@ BoundLoop resolve(const Assignment& assignment, int worker) {
   };
 }
 
-/// Joins the actor system of TrainerOptions::actors, unless it has ended. Throws what WorkerActors
-/// throws.
+/// Joins the actor system of TrainerOptions::actors. Returns null if there is none or it has ended.
+/// Throws the errors of WorkerActors.
 std::unique_ptr<WorkerActors> join_actors(const WorkerEnvironment& environment) {
   if (environment.actors.empty()) return nullptr;
   try {
@@ -128,7 +129,8 @@ std::unique_ptr<WorkerActors> join_actors(const WorkerEnvironment& environment) 
   const int code = run_worker_process(environment, [&](const Assignment& assignment) {
     BoundLoop loop = resolve(assignment, environment.process_index);
     actors =
-        join_actors(environment);  // once the job has accepted it, and the loop's library is loaded
+        join_actors(environment);  // after the job has accepted the worker, and the loop's library
+                                   // is loaded
     return loop;
   });
   actors.reset();
@@ -150,7 +152,7 @@ bool in_worker() noexcept {
   try {
     return this_worker().has_value();
   } catch (...) {
-    return true;  // incomplete variables: fit() in this process reports them
+    return true;  // if variables are incomplete, fit() reports it
   }
 }
 
@@ -175,8 +177,8 @@ void begin_worker_output() {
 }
 
 [[noreturn]] void end_worker_process(int code) {
-  // The process ends at once, because destructors of main() or of static objects would wait for
-  // remains of the job.
+  // The process ends at once, because destructors of main() or static objects could wait for
+  // threads of the job that still run.
   std::fflush(nullptr);
   std::_Exit(code);
 }

@@ -21,10 +21,10 @@
 namespace weft {
 namespace {
 
-/// The limit on blocks that are read from a stream at a time. A worker that prints without end must
-/// not block the other workers.
+/// The limit on blocks that are read from a stream at a time, so that a worker that prints without
+/// end doesn't block the other workers.
 constexpr int kBlocksAtOnce = 8;
-/// A line that is longer than this is passed on in pieces.
+/// The limit on a line's length. A longer line is passed on in pieces.
 constexpr std::size_t kLineBytesMax = 65536;
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
@@ -44,7 +44,7 @@ long oom_kills() {
   return 0;
 }
 
-/// A pipe. The destructor closes the ends that were not taken.
+/// A pipe. The destructor closes the ends that the caller hasn't taken.
 struct OutputPipe {
   OutputPipe() {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(Errc::io, "pipe: {}", std::strerror(errno));
@@ -58,7 +58,7 @@ struct OutputPipe {
   OutputPipe& operator=(const OutputPipe&) = delete;
 
   int writer() const { return ends[1]; }
-  /// Returns the end to read from, made non-blocking.
+  /// Returns the end for reading, made non-blocking.
   int take_reader() {
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     return std::exchange(ends[0], -1);
@@ -67,7 +67,7 @@ struct OutputPipe {
   std::array<int, 2> ends{-1, -1};
 };
 
-/// The arguments of the code that runs in the child. All of them are made before the child exists.
+/// The arguments of the code that runs in the child. They are complete before the child exists.
 struct Child {
   pid_t parent;
   bool has_stdin;  ///< whether the child gets the parent's stdin
@@ -77,7 +77,7 @@ struct Child {
   const char* path;
   char** arguments;
   char** variables;
-  const cpu_set_t* cpus;  ///< null: unchanged
+  const cpu_set_t* cpus;  ///< null: the CPUs stay unchanged
 };
 
 [[noreturn]] void give_up(const char* what) {
@@ -89,8 +89,8 @@ struct Child {
 }
 
 /// The child's code between vfork and exec. It runs in the memory of the parent, whose thread waits
-/// with all signals blocked. It therefore makes only async-signal-safe calls and changes nothing of
-/// the parent.
+/// with all signals blocked. Therefore it makes only async-signal-safe calls and changes nothing in
+/// that memory.
 [[noreturn]] void exec_worker(const Child& child) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(127);
@@ -98,8 +98,8 @@ struct Child {
   const int null = ::open("/dev/null", O_RDWR);
   ::dup2(null, STDOUT_FILENO);
   ::dup2(child.err, STDERR_FILENO);
-  // kWorkerStdout and kWorkerStdin may be the numbers of descriptors that are used above, so they
-  // are set last.
+  // kWorkerStdout and kWorkerStdin may be the numbers of descriptors that were used above, so they
+  // are overwritten last.
   ::dup2(child.out, kWorkerStdout);
   ::fcntl(kWorkerStdout, F_SETFD, 0);
   ::dup2(child.has_stdin ? STDIN_FILENO : STDOUT_FILENO, kWorkerStdin);
@@ -111,7 +111,7 @@ struct Child {
   if (child.cpus != nullptr && ::sched_setaffinity(0, sizeof *child.cpus, child.cpus) != 0) {
     give_up("scaling.affinity");
   }
-  // The child shares the parent's memory, so no handler of the parent may run in the child once
+  // The child shares the parent's memory, so the parent's handlers must not run in the child when
   // signals are unblocked.
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action {};
@@ -126,8 +126,8 @@ struct Child {
   give_up(child.path);
 }
 
-/// Starts the child by vfork(): fork() would copy the page tables, which takes tens of milliseconds
-/// for a large program.
+/// Starts the child by vfork(), because fork() copies the page tables, which takes tens of
+/// milliseconds for a large program.
 pid_t start(const Child& child) {
   sigset_t all;
   sigset_t before;
@@ -197,9 +197,9 @@ void WorkerProcess::kill() const {
   kill_group();
 }
 
-/// Kills all processes in the worker's process group. The group certainly has this number until the
-/// worker is reaped. If the program has reaped all children itself, another group may have the
-/// number by now, so nothing is killed.
+/// Kills all processes in the worker's process group. The group's number, the worker's pid, is
+/// certainly in use until the worker is reaped. If the program has reaped the worker itself,
+/// another group may have the number, so nothing is killed.
 void WorkerProcess::kill_group() const {
   siginfo_t ignored{};
   if (::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOHANG | WNOWAIT) == 0) {
@@ -238,8 +238,8 @@ void WorkerProcess::pump() {
   }
 }
 
-/// Reads a block and passes on the lines in it. Returns false if there is nothing to read now or if
-/// the stream has ended.
+/// Reads a block and passes on the lines in it. Returns false if there is nothing to read now, or
+/// if the stream has ended.
 bool WorkerProcess::read_block(Stream& stream) {
   if (stream.fd < 0) return false;
   std::array<char, 65536> block;
@@ -263,7 +263,7 @@ void WorkerProcess::write(Stream& stream) {
   if (!stream.tagged.empty()) stream.to->write(std::exchange(stream.tagged, {}));
 }
 
-/// Passes on the stream's unfinished line, which `line` completes.
+/// Passes on the stream's unfinished line together with `line`, which completes it.
 void WorkerProcess::give(Stream& stream, std::string_view line) {
   stream.line += line;
   if (output_.lines) {

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// How long a hanging process may take to write its stack before it is killed.
+/// The time that a hanging process has to write its stack before it is killed.
 constexpr std::chrono::milliseconds kStackPatience{200};
 
 }  // namespace
@@ -68,7 +68,7 @@ void WorkerProcesses::serve(const pollfd* waits,
   kill_stuck();
 }
 
-/// Kills the processes whose time to write their stacks is over.
+/// Kills the processes whose time to write their stacks has passed.
 void WorkerProcesses::kill_stuck() {
   while (!stuck_.empty() && Clock::now() >= stuck_.front().kill_at) {
     for (std::size_t worker = 0; worker < processes_.size(); ++worker) {

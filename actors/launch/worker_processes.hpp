@@ -17,35 +17,35 @@
 
 namespace weft {
 
-/// Only one thread may use it. The workers are killed when that thread ends.
+/// Only one thread may use this object. The workers are killed when that thread ends.
 class WorkerProcesses {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// If `lines` isn't empty, it receives the workers' output in place of this program's streams.
+  /// If `lines` is set, it receives the workers' output instead of this program's streams.
   /// `on_stack` is called before a worker that was asked for its stack is killed. `who` is the word
-  /// before the number in the prefix of a line.
+  /// before the number in a line's prefix.
   WorkerProcesses(std::function<void(int worker, bool err, std::string_view line)> lines,
                   std::function<void(int worker)> on_stack, std::string who = "worker")
       : lines_(std::move(lines)), on_stack_(std::move(on_stack)), who_(std::move(who)) {}
 
   /// Starts worker `worker` in place of an earlier process. Returns its pid. Throws io.
   pid_t start(int worker, const WorkerCommand& command, const std::vector<std::string>& variables);
-  /// Kills the worker. With `dump_stack` it gets 200 ms before that to write its stack.
+  /// Kills the worker. With `dump_stack`, the worker first has 200 ms to write its stack.
   void kill(int worker, bool dump_stack);
   void kill_all() const;
   /// Kills all processes and waits for their end.
   void clear() { processes_.clear(); }
 
-  /// Appends the descriptors for poll().
+  /// Appends the descriptors for which poll() must wait.
   void add_to(std::vector<pollfd>& waits) const;
-  /// Returns the latest time at which serve() must be called; nothing if there is no such time.
+  /// Returns the time before which serve() must be called; nothing if there is no such time.
   std::optional<Clock::time_point> deadline() const;
-  /// Passes output on and reports ended processes. `waits` points to the descriptors that add_to()
-  /// appended, as poll() has filled them.
+  /// Passes on output and reports processes that have ended. `waits` points to the descriptors of
+  /// add_to(), with poll()'s results.
   void serve(const pollfd* waits, const std::function<void(const ProcessEnded&)>& on_end);
 
-  /// Returns whether no process runs and all output is passed on.
+  /// Returns whether no process runs and all output was passed on.
   bool over() const;
   /// Drops the remaining output, for a program whose own streams have no reader.
   void drop_output();
@@ -63,7 +63,7 @@ class WorkerProcesses {
   Outlet stdout_{STDOUT_FILENO};
   Outlet stderr_{STDERR_FILENO};
   std::vector<std::unique_ptr<WorkerProcess>> processes_;  // by worker; null: never started
-  std::deque<Stuck> stuck_;  ///< processes that were asked for their stacks, in order
+  std::deque<Stuck> stuck_;  ///< processes that must write their stacks, the earliest kill first
 };
 
 }  // namespace weft
