@@ -1,4 +1,4 @@
-/// Converts enums that are options of a job to texts, and texts to enums.
+/// Converts the enums among a job's options to texts, and texts to enums.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-/// The values of an enum and their texts. If a value has two texts, text_of() returns the first.
+/// The values of an enum, with their texts. If a value has two texts, text_of() returns the first.
 template <typename Enum, std::size_t N>
 struct Texts {
   const char* option;

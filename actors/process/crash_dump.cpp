@@ -20,13 +20,13 @@ namespace {
 constexpr std::array kCrashSignals{SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr std::size_t kPageBytes = 4096;
 
-/// The data that the handler uses. It is set before the handler is installed.
+/// The data that the handler uses, which is set before the handler is installed.
 struct Crashes {
   char file[4096]{};
   BoardWriter row;
   pid_t pid = 0;
-  bool has_said = false;  ///< the row already has the exception or failed check that caused the
-                          ///< signal
+  bool has_said = false;  ///< the row already shows what caused the signal: an exception or a
+                          ///< failed check
   std::terminate_handler before = nullptr;
   std::atomic_flag taken{};  ///< set by the first thread that crashes
 };
@@ -35,7 +35,7 @@ alignas(16) char main_stack[64 << 10];
 
 #ifdef __x86_64__
 
-/// Writes all bytes, or as many as the disk has room for. Memory that isn't mapped isn't written.
+/// Writes all bytes, or as many as the disk has room for. Stops at memory that isn't mapped.
 void write_all(int file, const void* bytes, std::size_t count) {
   const char* from = static_cast<const char*>(bytes);
   while (count > 0) {
@@ -77,7 +77,7 @@ CrashHeaderV1 header_of(int signal, const siginfo_t& info, const ucontext_t& con
   return header;
 }
 
-/// Writes the stack page by page. Pages that can't be read become zeros.
+/// Writes the stack page by page. Zeros replace pages that can't be read.
 void write_stack(int file, const CrashHeaderV1& header) {
   for (std::uint64_t done = 0; done < header.stack_bytes;) {
     const std::uint64_t address = header.stack_begin + done;
@@ -107,10 +107,10 @@ void say(int signal, const siginfo_t& info) {
   crashes.row.error(text);
 }
 
-/// The handler calls only what signal-safety(7) lists, and writes only to memory that is mapped.
+/// It makes only the calls that signal-safety(7) lists, and writes only to memory that is mapped.
 void on_crash(int signal, siginfo_t* info, void* context) {
   const int error = errno;
-  // A forked child isn't the worker, so it writes nothing.
+  // A forked child isn't the worker, so the handler does nothing in it.
   if (::getpid() == crashes.pid && !crashes.taken.test_and_set()) {
     say(signal, *info);
     const int file = ::open(crashes.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -123,8 +123,8 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     }
   }
   ::signal(signal, SIG_DFL);
-  // A fault is raised again when this handler returns. A signal that was sent is not, so it is
-  // raised here.
+  // When this handler returns, a fault happens again and then ends the process. A signal that was
+  // sent doesn't come again, so it is raised here.
   if (info->si_code <= 0) ::raise(signal);
   errno = error;
 }
@@ -158,7 +158,7 @@ void install_handlers() {}
 }  // namespace
 
 void keep_crashes(const std::string& file, const BoardWriter& row) {
-  if (file.size() >= sizeof crashes.file) return;  // no path is this long
+  if (file.size() >= sizeof crashes.file) return;  // paths are always shorter
   std::ranges::copy(file, crashes.file);
   crashes.row = row;
   crashes.pid = ::getpid();

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// A configuration field that asks for a kind of device.
+/// A field of the configuration that asks for a kind of device.
 struct Asked {
   std::string field;
   DeviceKind kind;
@@ -37,7 +37,8 @@ std::vector<Asked> asked_for(const ScalingConfig& scaling) {
   return asked;
 }
 
-/// Returns the path of the first plug-in that may be for chips of this kind; "" if there is none.
+/// Returns the path of the first plug-in that is for chips of this kind, or whose kind is unknown;
+/// "" if there is none.
 std::string plugin_for(DeviceKind kind, const DeviceMachine& machine) {
   for (const pjrt::PluginFile& file : pjrt::find_plugins(machine.variable)) {
     if (file.kind.value_or(kind) == kind) return file.path;
@@ -45,7 +46,7 @@ std::string plugin_for(DeviceKind kind, const DeviceMachine& machine) {
   return "";
 }
 
-/// Returns a text such as "a TPU (/dev/accel0, /dev/vfio: absent)".
+/// Describes where a device was looked for, such as "a TPU (/dev/accel0, /dev/vfio: absent)".
 std::string looked_for(DeviceKind kind, const DeviceMachine& machine) {
   const bool is_tpu = kind == DeviceKind::tpu;
   const std::vector<std::string> files = is_tpu
@@ -68,7 +69,7 @@ std::string looked_for(DeviceKind kind, const DeviceMachine& machine) {
       name, fmt::join(found, ", "), plugin);
 }
 
-/// Chooses the CPU through a plug-in, which must be there.
+/// Chooses the CPU of a plug-in. Throws unavailable if there is no plug-in.
 DeviceChoice with_plugin(const Asked& asked, const DeviceMachine& machine) {
   const std::string plugin = plugin_for(DeviceKind::cpu, machine);
   if (plugin.empty()) {

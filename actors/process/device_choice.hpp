@@ -11,18 +11,18 @@ namespace weft {
 
 struct DeviceChoice {
   DeviceKind kind = DeviceKind::cpu;
-  std::string why{};  ///< the request, the places searched and the result
+  std::string why{};  ///< what was asked for, where devices were looked for, and the result
 };
 
-/// The places where devices and their plug-ins are looked up. Only tests change them.
+/// Where to look for devices and their plug-ins. Only tests change it.
 struct DeviceMachine {
   std::string root{};  ///< the folder that has /dev
   pjrt::Variable variable = ::getenv;
 };
 
 /// Throws invalid_argument if fields ask for different kinds. Throws unavailable if the machine
-/// lacks the kind that is asked for, if there is no plug-in for it, or if this version doesn't run
-/// programs on it; the text says what was found and what to install.
+/// doesn't have that kind, if no plug-in is for it, or if this version can't run programs on it;
+/// the message says what was found and what to install.
 DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceMachine& machine = {});
 
 }  // namespace weft

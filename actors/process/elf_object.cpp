@@ -70,8 +70,8 @@ std::span<const std::byte> bytes_of(const dl_phdr_info& info, const ElfW(Phdr) &
   return {reinterpret_cast<const std::byte*>(info.dlpi_addr + segment.p_vaddr), segment.p_memsz};
 }
 
-/// Returns the path of the file mapped at the address. The path that the loader reports may be
-/// relative, and the program may have changed its working folder since.
+/// Returns the path of the file that is mapped at the address. The loader's path isn't used: it may
+/// be relative, and the program may have changed its folder since.
 std::string mapped_path(std::uintptr_t base) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -114,7 +114,7 @@ void each_object(const std::function<bool(const dl_phdr_info&)>& visit) {
       const_cast<void*>(static_cast<const void*>(&visit)));
 }
 
-/// An open file. The destructor closes it.
+/// An open file, which the destructor closes.
 struct File {
   explicit File(const std::string& path) : fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd < 0) {
@@ -189,7 +189,7 @@ std::vector<WeftCopy> weft_copies() {
       each_note(bytes_of(info, segment), [&](const Note& note) {
         if (note.type != kWeftNoteType || note.name != std::string_view("weft\0", 5)) return;
         WeftCopy copy{.object = describe(info)};
-        std::int32_t entry = 0;  // relative to its own address
+        std::int32_t entry = 0;  // relative to the address of this field
         if (note.text.size() < sizeof copy.abi + sizeof entry) return;
         std::memcpy(&copy.abi, note.text.data(), sizeof copy.abi);
         std::memcpy(&entry, note.text.data() + sizeof copy.abi, sizeof entry);

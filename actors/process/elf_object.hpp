@@ -1,6 +1,6 @@
 #pragma once
-/// Finds the executable and the shared libraries of a process: which of them contains an address,
-/// and what its build id is.
+/// Finds the executable and the shared libraries of a process, for example by an address in one of
+/// them, and returns their build ids.
 
 #include <cstdint>
 #include <optional>
@@ -18,17 +18,17 @@ struct ElfObject {
   std::string build{};
 };
 
-/// Returns the object that contains `address`; nothing if none does.
+/// Returns the object that contains `address`; nothing if no object does.
 std::optional<ElfObject> object_of(const void* address);
 
-/// Throws version if the file isn't of that build; the message has both builds. The file is read,
-/// not loaded, so no constructor of another build runs. Also throws not_found or io.
+/// Throws version if the file at `path` is another build; the message has both builds. Only reads
+/// the file: loading it would run its constructors. Also throws not_found or io.
 void require_build(const std::string& path, const std::string& build);
 
 /// Returns the base addresses of all loaded objects.
 std::vector<std::uintptr_t> loaded_bases();
 
-/// A copy of weft in this process, found by its ELF note.
+/// A copy of weft in this process, which was found by its ELF note.
 struct WeftCopy {
   ElfObject object;
   std::uint32_t abi = 0;

@@ -44,7 +44,8 @@ std::string name_of(const std::type_info& type) {
   char* const text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
   std::string name = status == 0 ? text : type.name();
   std::free(text);
-  constexpr std::string_view kNested = "std::_Nested_exception<";  // made by throw_with_nested()
+  constexpr std::string_view kNested = "std::_Nested_exception<";  // the class that
+                                                                   // throw_with_nested() throws
   if (name.starts_with(kNested)) {
     name = name.substr(kNested.size(), name.rfind('>') - kNested.size());
   }

@@ -14,16 +14,15 @@ struct Thrown {
   Errc code = Errc::loop_failed;
   std::string message;
 };
-/// Converts any exception. An Error keeps its code. For other exceptions, the message has the
-/// type's name; if a text or a number was thrown, the message has its value too. The message is
-/// UTF-8.
+/// Converts any exception. An Error keeps its code. For other exceptions, the message has the name
+/// of the type, and also the value if a text or a number was thrown. The message is UTF-8.
 Thrown describe(std::exception_ptr thrown);
 
 /// Returns a text such as "std::runtime_error: boom, thrown at load train.cpp:9". `place` is a
 /// result of thrown_at() and may be empty.
 std::string with_throw(const std::string& message, const std::string& place);
 
-/// Returns a name such as "app::Plotter", without an anonymous namespace.
+/// Returns the type's name, such as "app::Plotter", without an anonymous namespace.
 std::string name_of(const std::type_info& type);
 
 }  // namespace weft

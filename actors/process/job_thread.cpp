@@ -58,7 +58,7 @@ SigpipeBlock::~SigpipeBlock() {
     ::sigemptyset(&pipe);
     ::sigaddset(&pipe, SIGPIPE);
     const timespec now{};
-    ::sigtimedwait(&pipe, nullptr, &now);  // weft's own writes raised it
+    ::sigtimedwait(&pipe, nullptr, &now);  // a write of weft has raised it
   }
   ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
 }

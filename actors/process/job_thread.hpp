@@ -9,8 +9,8 @@
 namespace weft {
 
 /// The constructor sets the calling thread's name (up to 15 characters) and blocks all its signals
-/// except SIGPROF and those raised by a thread's own fault. Threads started meanwhile inherit both.
-/// The destructor restores the calling thread.
+/// except SIGPROF and those that a thread's own fault raises. Threads that it starts while the
+/// object lives inherit the name and the blocked signals. The destructor restores both.
 class StartingThreads {
  public:
   explicit StartingThreads(const char* name);
@@ -23,14 +23,14 @@ class StartingThreads {
   sigset_t mask_{};
 };
 
-/// Names the calling thread for ps and debuggers. The name has up to 15 characters.
+/// Sets the calling thread's name for ps and debuggers, of up to 15 characters.
 void name_this_thread(const char* name);
 
-/// Starts a thread that runs `body`, with this name and the signal mask of StartingThreads.
+/// Starts a thread that runs `body`. It has this name, and the same signals are blocked as by
+/// StartingThreads.
 std::jthread start_job_thread(const char* name, std::function<void()> body);
 
-/// While an object lives, this thread's write to a closed pipe returns an error and raises no
-/// signal.
+/// While it lives, this thread's writes to a closed pipe return an error and raise no signal.
 class SigpipeBlock {
  public:
   SigpipeBlock();

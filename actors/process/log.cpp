@@ -30,7 +30,7 @@ namespace {
 constexpr std::array kLoggerNames = {"weft.trainer", "weft.worker", "weft.device",
                                      "weft.transport"};
 
-/// Formats the writer and its step: "worker 3 step 204".
+/// Formats who writes the line, and the step: "worker 3 step 204".
 class PlaceFlag : public spdlog::custom_flag_formatter {
  public:
   PlaceFlag(std::string who, std::shared_ptr<const std::atomic<std::uint64_t>> step)
@@ -49,20 +49,21 @@ class PlaceFlag : public spdlog::custom_flag_formatter {
   std::shared_ptr<const std::atomic<std::uint64_t>> step_;
 };
 
-/// The program's own log sink, if it has set one.
+/// The log sink that the program has set, if any.
 struct UserSink {
   std::mutex mutex;
   std::function<void(const LogRecord&)> function;  ///< guarded by mutex
   std::atomic<bool> is_set{false};
 };
 UserSink& user_sink() {
-  static UserSink* const sink = new UserSink;  // never destroyed: a static Job may end later
+  static UserSink* const sink = new UserSink;  // never destroyed: a Job that is static may log
+                                               // later
   return *sink;
 }
 
 /// Gives records of level info and above to the program's sink. If the program has set none, writes
-/// records to stderr, from the level in WEFT_LOG on. Never blocks on stderr: lines that the reader
-/// of stderr doesn't take are lost there, but they are in the log file.
+/// records to stderr, from the level in WEFT_LOG on. Never blocks on stderr: lines for which stderr
+/// has no room are lost there, but they are in the log file.
 class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   ConsoleSink(LogOptions options, std::shared_ptr<const std::atomic<std::uint64_t>> step,
@@ -103,7 +104,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   Outlet stderr_{STDERR_FILENO};
 };
 
-/// Records an event for each record of level info and above.
+/// Records an event for each log record of level info or above.
 class EventSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit EventSink(const EventWriter& events) : events_(events) {
@@ -137,7 +138,7 @@ spdlog::level::level_enum console_level(bool console) {
   return level;
 }
 
-/// Opens the file close-on-exec, so programs that this process starts don't inherit it.
+/// Opens the file close-on-exec, so that programs that this process starts don't inherit it.
 spdlog::sink_ptr open_file(const std::string& path) {
   spdlog::file_event_handlers handlers;
   handlers.after_open = [](const spdlog::filename_t&, std::FILE* file) {

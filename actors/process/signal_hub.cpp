@@ -12,21 +12,21 @@
 namespace weft {
 namespace {
 
-/// The signals in the order in which a job receives them: preemption comes before cancellation.
+/// In the order in which a job takes the signals: preemption comes before cancellation.
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGHUP};
 
-/// A job's subscription, which the handler reads. `wake` publishes the slot, and is the first field
-/// to be cleared. The handler counts itself in `handling`; a thread that clears a slot waits until
-/// no handler runs.
+/// A job's subscription, which the handler reads. `wake` publishes the slot, so it is set last and
+/// cleared first. The handler counts itself in `handling`, and a thread that clears a slot waits
+/// until no handler runs.
 struct Slot {
   std::atomic<const WakeFd*> wake{nullptr};
   std::atomic<unsigned> signals{0};  ///< bit i: kSignals[i] was received
-  std::atomic<bool> chain{false};
+  std::atomic<bool> chain{false};    ///< the program's own handler is called too
 };
 std::array<Slot, SignalSubscription::kCountMax> slots;
 std::atomic<int> handling{0};
 
-/// The actions of kSignals before the first job. They are written while no handler is installed.
+/// What the program did with kSignals before the first job. Written while no handler is installed.
 std::array<struct sigaction, kSignals.size()> previous{};
 std::array<bool, kSignals.size()> installed{};
 int subscriptions = 0;  ///< guarded by hub_mutex, as is `installed`
@@ -46,8 +46,8 @@ void call_own_handler(const struct sigaction& own, int signal, siginfo_t* info, 
   }
 }
 
-/// True while on_signal() runs on this thread. A handler of the program may call the handler that
-/// it replaced, which is on_signal(); this inner call does nothing.
+/// Whether on_signal() runs on this thread. A handler of the program may call the handler that it
+/// replaced, which is on_signal(); such an inner call does nothing.
 [[gnu::tls_model("initial-exec")]] thread_local bool is_inside = false;
 
 void on_signal(int signal, siginfo_t* info, void* context) {
@@ -68,8 +68,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   handling.fetch_sub(1);
   const struct sigaction& own = previous[index_of(signal)];
   if (chain) call_own_handler(own, signal, info, context);
-  // The last job has ended, but the program has reinstalled this handler since. The handler must
-  // act as the program's previous one would.
+  // If no job was told, the last job has ended but the program has installed this handler again.
+  // Then it must act like the program's previous handler.
   if (!told && (own.sa_flags & SA_SIGINFO) == 0 && own.sa_handler == SIG_DFL) {
     ::signal(signal, SIG_DFL);
     ::raise(signal);
@@ -86,7 +86,7 @@ void install() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction now {};
     ::sigaction(kSignals[i], nullptr, &now);
-    if (!is_ours(now)) previous[i] = now;  // a program's handler may call ours
+    if (!is_ours(now)) previous[i] = now;  // on_signal() isn't recorded: it would call itself
     installed[i] = now.sa_handler != SIG_IGN;
     if (!installed[i]) continue;
     struct sigaction action {};

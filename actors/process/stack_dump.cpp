@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kFrameCountMax = 64;
 constexpr std::string_view kTitle = "the stack of this thread, innermost call first:\n";
-/// The number of bytes at a log's end that are searched for the last stack.
+/// The number of bytes at the end of the file in which the last stack is searched.
 constexpr std::streamoff kTailMax = 1 << 16;
 int dump_file = -1;
 
@@ -55,7 +55,7 @@ void dump_stack_on_sigquit(const std::string& file) {
   dump_file = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (dump_file < 0) fail(Errc::io, "can't open {}: {}", file, std::strerror(errno));
   void* frame = nullptr;
-  ::backtrace(&frame, 1);  // the first call loads a library, which a handler must not do
+  ::backtrace(&frame, 1);  // the first call loads a library, which must not happen in a handler
   struct sigaction action {};
   action.sa_handler = dump;
   action.sa_flags = SA_RESTART;

@@ -1,5 +1,5 @@
 #pragma once
-/// Makes a hanging process write the stack of a thread, and reads it.
+/// Lets a hanging process write the stack of a thread, and reads that stack.
 
 #include <string>
 #include <string_view>
@@ -7,15 +7,15 @@
 namespace weft {
 
 /// Installs a handler of SIGQUIT: a thread that gets this signal appends its stack to the file and
-/// continues. The format is that of glibc's backtrace() ("program(name+0x1234)"). Names need
-/// -rdynamic, with which weft links programs. Throws io.
+/// continues. The lines have the format of glibc's backtrace(): "program(name+0x1234)". They have
+/// names because weft links programs with -rdynamic. Throws io.
 void dump_stack_on_sigquit(const std::string& file);
 
-/// Returns the last stack in a file that the handler of SIGQUIT has written, one call per line with
-/// demangled names; "" if there is none.
+/// Returns the last stack that the handler of SIGQUIT has written to the file, one call per line
+/// with demangled names; "" if there is none.
 std::string last_stack(const std::string& file);
 
-/// Returns a line that glibc has written in readable form; "" for any other line.
+/// Returns a readable form of a line that glibc has written; "" for any other line.
 std::string readable_call(std::string_view line);
 
 }  // namespace weft

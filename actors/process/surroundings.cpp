@@ -13,11 +13,11 @@
 namespace weft {
 namespace {
 
-/// The smallest stack that is accepted. Kernels and threads of libraries have used less than half
-/// of it.
+/// The smallest stack that is accepted. Kernels and libraries' threads have used less than half of
+/// it.
 constexpr std::size_t kStackBytesMin = std::size_t{512} << 10;
 
-/// Returns the smaller of two sizes: the first thread's stack, and the stack of a new thread.
+/// Returns the size of the first thread's stack or of a new thread's stack, whichever is smaller.
 std::size_t smallest_stack() {
   std::size_t bytes = kStackBytesMin;
   pthread_attr_t defaults;

@@ -18,17 +18,18 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kCallCountMax = 48;
-/// How many exceptions may be thrown and caught while another one waits to be thrown again.
+/// How many other exceptions may be thrown while an exception waits to be thrown again.
 constexpr std::size_t kThrowCount = 64;
 
-/// The call stack of one throw. `exception` publishes the other fields; it is null while they are
-/// written.
+/// The call stack of one throw. `exception` publishes the other fields, so it is null while they
+/// are written.
 struct Throw {
   std::atomic<const void*> exception{};
   std::atomic<const std::type_info*> type{};
   std::array<std::atomic<std::uintptr_t>, kCallCountMax> returns{};  ///< 0 after the last call
 };
 
+/// The number of ThrowsKept that exist.
 std::atomic<int> keepers{};
 std::atomic<std::size_t> throw_count{};
 std::array<Throw, kThrowCount> last_throws;
@@ -48,7 +49,7 @@ void keep_throw(const void* exception, const std::type_info* type) {
   place.exception.store(exception, std::memory_order_release);
 }
 
-/// Forgets an earlier exception that was at this address and has ended.
+/// Forgets an earlier exception that was at this address, because it no longer exists.
 void forget_throw(const void* exception) {
   for (Throw& place : last_throws) {
     const void* expected = exception;
@@ -56,8 +57,8 @@ void forget_throw(const void* exception) {
   }
 }
 
-/// Finds the original of a function that this file replaces. It searches the libraries after this
-/// one, then the C++ library.
+/// Finds the original of a function that this file replaces, first in the libraries after this one,
+/// then in the C++ library.
 template <typename Function>
 Function* find_next(const char* name) {
   void* found = ::dlsym(RTLD_NEXT, name);
@@ -69,8 +70,8 @@ Function* find_next(const char* name) {
   return reinterpret_cast<Function*>(found);
 }
 
-/// Returns the calls of a throw, innermost first. The result is empty if the throw isn't among the
-/// last kThrowCount ones, or if no ThrowsKept existed at that time.
+/// Returns the calls of a throw, innermost first. Returns nothing if the throw isn't among the last
+/// kThrowCount ones, or if no ThrowsKept existed when it happened.
 std::vector<std::uintptr_t> find_throw(const void* exception, const std::type_info* type) {
   const std::size_t end = throw_count.load(std::memory_order_acquire);
   for (std::size_t back = 1; back <= kThrowCount && back <= end; ++back) {
@@ -97,7 +98,7 @@ const void* address_of(const std::exception_ptr& thrown) {
   return address;
 }
 
-/// Returns the exception that this one holds; null if it holds none.
+/// Returns the exception that `thrown` holds (std::nested_exception); null if it holds none.
 std::exception_ptr inner_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -111,7 +112,7 @@ std::exception_ptr inner_of(const std::exception_ptr& thrown) {
 }  // namespace
 
 ThrowsKept::ThrowsKept() noexcept {
-  // While no ThrowsKept existed, the entries of exceptions that had ended were not removed.
+  // While no ThrowsKept existed, entries of exceptions that no longer exist were not removed.
   if (keepers.load(std::memory_order_relaxed) == 0) {
     for (Throw& place : last_throws) place.exception.store(nullptr, std::memory_order_relaxed);
   }
@@ -132,7 +133,7 @@ std::string thrown_at(std::exception_ptr thrown) {
 
 }  // namespace weft
 
-/// This function and the next one are weak, so that a program may define its own or link the C++
+/// This function and the next one are weak, so a program may define its own ones, or link the C++
 /// library statically.
 extern "C" [[noreturn, gnu::weak]] void __cxa_throw(void* exception, std::type_info* type,
                                                     void (*destroy)(void*)) {

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// A file descriptor that is readable after a call of wake(). It is thread-safe and signal-safe.
+/// A file descriptor that becomes readable by wake(). Thread-safe and signal-safe.
 class WakeFd {
  public:
   WakeFd();
