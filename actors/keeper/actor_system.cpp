@@ -15,8 +15,8 @@ namespace weft {
 
 namespace {
 
-/// Throws unavailable for the second system on several hosts of this program, because the other
-/// hosts have ended with the first.
+/// Throws unavailable if this program has had a system on several hosts before, because the other
+/// hosts have ended with that one.
 void require_first_over_hosts(const std::string& name) {
   static std::atomic<bool> has_been{false};
   if (!has_been.exchange(true)) return;

@@ -9,7 +9,8 @@ namespace weft {
 
 bool AttachedPeers::add(PeerId peer) {
   ProcessFd process(table_->pid(peer.slot));
-  // The lock says whether the number still is that of the process, and not of a later one.
+  // Only a process that holds the slot's lock is surely the one that has joined, because a later
+  // process may have the same pid.
   if (process.fd() < 0 || !table_->is_claimed(peer.slot)) return false;
   peers_.insert_or_assign(peer.slot, Attached{.peer = peer, .process = std::move(process)});
   return true;
@@ -28,7 +29,7 @@ bool AttachedPeers::is_alive(const Attached& attached) const {
   try {
     return table_->is_claimed(attached.peer.slot);
   } catch (const Error&) {
-    return true;  // the lock can't be looked at now
+    return true;  // the lock can't be checked now
   }
 }
 
@@ -47,7 +48,8 @@ void AttachedPeers::add_to(std::vector<pollfd>& waits) const {
 std::vector<PeerId> AttachedPeers::take_ended(const pollfd* waits) {
   std::vector<PeerId> ended;
   for (auto& [slot, attached] : peers_) {
-    if ((waits++)->revents != 0) {  // a process of the number has ended; the lock says whether ours
+    if ((waits++)->revents != 0) {  // a process with this pid has ended; the lock tells whether it
+                                    // is this one
       attached.expects_end = true;
       attached.process = ProcessFd(0);
     }

@@ -12,24 +12,25 @@
 
 namespace weft {
 
-/// Sees when they end or detach. Only the keeper's thread uses it.
+/// Notices when these processes end or detach. Only the keeper's thread uses it.
 class AttachedPeers {
  public:
   /// `table` must outlive this object.
   explicit AttachedPeers(const PeerTable& table) : table_(&table) {}
 
-  /// Adds a process that has made its memory. Returns false if it has ended meanwhile, or didn't
-  /// claim its slot.
+  /// Adds a process that has made its memory. Returns false if it has ended since, or hadn't
+  /// claimed its slot.
   bool add(PeerId peer);
-  /// The process is about to detach: take_ended() looks for that at each call.
+  /// Called when the process is about to detach. From now on, each take_ended() checks whether it
+  /// has.
   void expect_end(PeerId peer);
   bool expects_end() const;
   std::vector<PeerId> all() const;
 
-  /// Appends what poll() must wait for.
+  /// Appends the descriptors for which poll() must wait.
   void add_to(std::vector<pollfd>& waits) const;
-  /// Forgets the processes that have ended or detached, and returns them. `waits` are those of
-  /// add_to().
+  /// Removes the processes that have ended or detached, and returns them. `waits` points to the
+  /// descriptors of add_to(), with poll()'s results.
   std::vector<PeerId> take_ended(const pollfd* waits);
 
  private:

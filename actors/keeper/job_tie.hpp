@@ -9,16 +9,17 @@
 
 namespace weft {
 
-/// The facts about a job that its mesh keeps, so that the Job may be moved or destroyed.
+/// What a mesh keeps of its job, so that the Job may be moved or destroyed.
 struct JobTie {
-  std::string id{};                     ///< "": none
-  int workers = 0;                      ///< processes in which its loops run; 0: in this process
+  std::string id{};                     ///< "": there is no job
+  int workers = 0;                      ///< number of processes that run its loops; 0: this process
+                                        ///< runs them
   std::shared_ptr<const int> end_fd{};  ///< readable once the job has ended
 };
 
 /// Returns the tie to SpawnOptions::lives_with, or else to the job of beside_loops(). Throws
-/// invalid_argument for an empty Job, for different jobs, and for a job whose workers don't join
-/// the system; io.
+/// invalid_argument for an empty Job, for two different jobs, and for a job whose workers don't
+/// join the system. Throws io.
 JobTie tie_to(const SpawnOptions& options, std::string_view mesh, std::string_view system);
 
 }  // namespace weft

@@ -146,7 +146,7 @@ void Keeper::run() {
   processes_.clear();
 }
 
-/// Calls a function that may need memory, threads or descriptors that there aren't.
+/// Calls a function that may fail for lack of memory, threads or descriptors.
 void Keeper::attempt(const std::function<void()>& what) const {
   try {
     what();
@@ -159,7 +159,7 @@ void Keeper::call_in(std::chrono::nanoseconds time, std::function<void()> what) 
   timers_.emplace(Clock::now() + time, std::move(what));
 }
 
-/// Runs what is due. Returns the milliseconds until the next time, -1 if there is none.
+/// Runs the timers that are due. Returns the milliseconds until the next one; -1 if there is none.
 int Keeper::run_timers() {
   for (;;) {
     if (timers_.empty()) return -1;
@@ -223,7 +223,7 @@ std::vector<detail::ActorHandle> Keeper::add_mesh(const detail::ActorClass& type
     place(mesh);
   } catch (const Error& error) {
     on_failure(mesh, {}, error);
-  } catch (const std::exception& error) {  // such as a thread that can't be started
+  } catch (const std::exception& error) {  // for example, a thread can't be started
     on_failure(mesh, {},
                Error(Errc::unavailable, fmt::format("mesh \"{}\": {}", name, error.what())));
   }
@@ -240,7 +240,7 @@ LoopWorker Keeper::worker_of(const Mesh& mesh, const Actor& actor) {
   return {.job = job_key(mesh.job.id), .worker = actor.worker};
 }
 
-/// Returns nothing if the process isn't there, or hasn't joined.
+/// Returns the process of an actor; nothing if it doesn't run, or hasn't joined.
 std::optional<PeerId> Keeper::process_of(const Mesh& mesh, const Actor& actor) const {
   if (actor.worker >= 0) return workers_.peer(worker_of(mesh, actor));
   if (actor.child < 0) return process_->node()->self();
@@ -255,7 +255,7 @@ void Keeper::set_phase(const Mesh& mesh, std::size_t index, ActorPhase phase) {
   process_->actors().set_position(actor, position);
 }
 
-/// Makes the next incarnation of an actor, whose process is there.
+/// Makes the next incarnation of an actor. Its process must have joined.
 void Keeper::make(Mesh& mesh, std::size_t index) {
   Actor& actor = mesh.actors[index];
   actor.is_made = false;
@@ -271,7 +271,7 @@ void Keeper::make(Mesh& mesh, std::size_t index) {
 void Keeper::order_make(const Mesh& mesh, std::size_t index) {
   const Actor& actor = mesh.actors[index];
   const std::optional<PeerId> process = process_of(mesh, actor);
-  if (!process) return;  // its end has been seen meanwhile, and will be handled
+  if (!process) return;  // the process has ended since, which is handled later
   if (actor.worker >= 0 && mesh.options.own_thread &&
       !process_->tell_process(*process, ActorOp::run, actor.port)) {
     return make_later(mesh, index);
@@ -301,8 +301,8 @@ void Keeper::make_later(const Mesh& mesh, std::size_t index) {
           });
 }
 
-/// Throws invalid_argument on a thread that the actors of this process need, since the keeper waits
-/// for their answers.
+/// Throws invalid_argument on a thread that runs actors of this process. Such a thread must not
+/// wait for the keeper, because the keeper may wait for answers of its actors.
 void Keeper::require_may_wait(const char* what, const std::string& mesh) const {
   const ThreadRole& role = ThreadRole::current();
   const auto actor = role.actor_in(*process_);

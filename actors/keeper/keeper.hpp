@@ -32,8 +32,7 @@
 
 namespace weft {
 
-/// Its thread `weft.keeper` makes all decisions; other threads hand it what to do. The functions
-/// are thread-safe.
+/// The thread `weft.keeper` makes all decisions; other threads tell it what to do. Thread-safe.
 class Keeper {
  public:
   using Clock = std::chrono::steady_clock;
@@ -52,11 +51,12 @@ class Keeper {
   const std::shared_ptr<detail::ActorProcess>& process() const { return process_; }
 
  private:
-  /// Seconds that actors get to end before their process is killed.
+  /// The seconds that actors have to end before their process is killed.
   static constexpr double kEndTimeoutS = 5;
-  /// An order that found a lane full is sent again after this time. The keeper never waits itself.
+  /// The time after which an order is sent again whose lane was full. The keeper itself never
+  /// waits.
   static constexpr std::chrono::milliseconds kRetryAfter{2};
-  /// Seconds within which a process must have joined, and then an actor must have been constructed.
+  /// The seconds that a process has to join, and that an actor then has to be constructed.
   static constexpr double kMakeTimeoutS = 300;
 
   using Child = KeptProcess;
@@ -125,7 +125,7 @@ class Keeper {
   void bury_soon(PeerId dead);
 
   SystemOptions options_;
-  JobPlace place_;  ///< of the memory of the system, which is removed if this process is killed
+  JobPlace place_;  ///< the system's memory, which is removed even if this process is killed
   std::shared_ptr<detail::ActorProcess> process_;
   std::optional<AttachedPeers> attached_;
   WakeQueue<std::function<void()>> commands_;
@@ -137,12 +137,12 @@ class Keeper {
   std::map<int, Child> children_;       ///< by number
   LoopWorkers workers_;
   std::vector<StuckActor> stuck_;
-  OwnPorts ports_;  ///< of this process
+  OwnPorts ports_;  ///< the ports of this process
   std::uint32_t next_shared_ = 0;
   std::unique_ptr<WorkerCommand> command_;
   WorkerProcesses processes_;
   std::vector<std::unique_ptr<Burial>> burials_;
-  std::unique_ptr<SystemHosts> hosts_;  ///< null: the system is on one host
+  std::unique_ptr<SystemHosts> hosts_;  ///< null if the system is on one host
   std::jthread thread_;
 };
 

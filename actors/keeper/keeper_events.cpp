@@ -16,12 +16,12 @@
 namespace weft {
 namespace {
 
-/// An actor of this process can't be killed, so its end is waited for.
+/// An actor of this process can't be killed, so there is no limit on the wait for its end.
 constexpr double kNoTimeoutS = 1e8;
-/// The time between two looks for the end of a mesh's job.
+/// The interval at which a mesh checks whether its job has ended.
 constexpr std::chrono::milliseconds kJobInterval{20};
 
-/// Returns how a process has ended, such as "was killed by SIGKILL".
+/// Returns a text that says how a process has ended, such as "was killed by SIGKILL".
 std::string text_of(const ProcessEnded& ended) {
   if (ended.status_taken) return "has ended";
   if (ended.signal != 0) {
@@ -52,7 +52,7 @@ void Keeper::on_news(ActorOp op, PeerId from, std::uint32_t target, std::uint64_
   const auto mesh = meshes_.find(target - index);
   if (mesh == meshes_.end() || index >= mesh->second.actors.size()) return;
   const Actor& actor = mesh->second.actors[index];
-  if (actor.incarnation != call || actor.has_failed) return;  // it has failed before
+  if (actor.incarnation != call || actor.has_failed) return;  // the actor has failed before
   on_failure(mesh->second, {index}, error);
 }
 
@@ -81,14 +81,14 @@ void Keeper::on_joined(PeerId peer, std::optional<LoopWorker> worker) {
   }
 }
 
-/// A process that the keeper hasn't started has taken a slot. Returns whether it can be sent
-/// messages.
+/// Called when a process that the keeper hasn't started has taken a slot. Returns whether it can
+/// receive messages.
 bool Keeper::on_attached(PeerId peer) {
   bury_claims();
   const PeerLife life = process_->peers().life(peer.slot);
   if (life != PeerLife{.state = PeerState::joining, .incarnation = peer.incarnation}) return false;
   try {
-    process_->node()->peers().current(peer.slot);  // as its answers will need it
+    process_->node()->peers().current(peer.slot);  // opens its memory, which answers need
     if (!attached_->add(peer)) {
       bury_soon(peer);
       return false;
@@ -118,7 +118,7 @@ void Keeper::on_detached(PeerId peer) {
   bury_soon(peer);
 }
 
-/// Buries processes that have claimed a slot and ended before they said so.
+/// Buries processes that have claimed a slot but ended before they told the keeper.
 void Keeper::bury_claims() {
   PeerTable& peers = process_->peers();
   for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
@@ -144,11 +144,11 @@ void Keeper::on_made(ActorNumber index, std::size_t actor, std::uint32_t incarna
   if (mesh.actors[actor].incarnation != incarnation || mesh.actors[actor].has_failed) return;
   if (error && error->code() == Errc::overloaded) return make_later(mesh, actor);
   if (error) {
-    // The end of the process says more about this than the loss of the order.
+    // The process has ended, which is handled as a failure and says more than the lost order.
     if (error->code() != Errc::peer_lost) on_failure(mesh, {actor}, *error);
     return;
   }
-  if (!process_of(mesh, mesh.actors[actor])) return;  // a worker that was lost meanwhile
+  if (!process_of(mesh, mesh.actors[actor])) return;  // its worker was lost since
   mesh.actors[actor].is_made = true;
   set_phase(mesh, actor, ActorPhase::alive);
   kick_all();
@@ -157,7 +157,7 @@ void Keeper::on_made(ActorNumber index, std::size_t actor, std::uint32_t incarna
   mesh.ready.set_value();
 }
 
-/// A process has ended, or its host is lost. Returns its actors.
+/// Called when a process has ended or its host is lost. Returns the actors in it.
 std::vector<std::size_t> Keeper::lose_child(Child& child) {
   if (child.is_alive && child.host == 0) process_->actors().head().processes.fetch_sub(1);
   child.is_alive = false;
@@ -192,7 +192,7 @@ void Keeper::on_failure(Mesh& mesh, std::vector<std::size_t> failed, const Error
   if (restarted == ActorRestart::none) return leave_failed(mesh, failed, error);
   if (restarted == ActorRestart::process) {
     Child& child = children_.at(mesh.actors[failed.front()].child);
-    if (child.is_running) {  // its end counts as the failure
+    if (child.is_running) {  // the end of the process counts as the failure
       child.why_killed = failed_actor_text(error);
       return kill_child(child);
     }
@@ -222,12 +222,12 @@ void Keeper::give_up(Mesh& mesh, const Error& error) {
                                        "has failed: {}",
                                        mesh.name, error.what()));
   }
-  // The system's failure is known before a caller is told of it.
+  // A caller that is told of the end must already see the system's failure.
   if (mesh.options.supervision.then == ActorGivesUp::escalate) fail_system(error);
   end_mesh(mesh, error);
 }
 
-/// Ends the actors that have failed, and leaves the others.
+/// Ends the actors that have failed, and lets the others run on.
 void Keeper::leave_failed(Mesh& mesh, const std::vector<std::size_t>& failed, const Error& error) {
   logger("weft.trainer")
       ->warn("actor system {}: {}; it isn't made again", options_.name, error.what());
@@ -256,9 +256,9 @@ void Keeper::restart(ActorNumber index, const std::vector<std::size_t>& actors) 
       continue;
     }
     mesh.actors[i].has_failed = false;
-    if (mesh.actors[i].worker >= 0) continue;  // it is made when its worker joins
+    if (mesh.actors[i].worker >= 0) continue;  // the actor is made when its worker joins
     const int number = mesh.actors[i].child;
-    if (children_.at(number).is_running) continue;  // it makes its actors when it joins
+    if (children_.at(number).is_running) continue;  // the process makes its actors when it joins
     try {
       start_child(children_.at(number));
     } catch (const Error& error) {
@@ -277,12 +277,12 @@ void Keeper::end_mesh(Mesh& mesh, const std::optional<Error>& cause) {
   if (cause) written = {.code = static_cast<std::uint8_t>(cause->code()), .text = cause->what()};
   process_->actors().end(mesh.index, written);
   for (std::size_t i = 0; i < mesh.actors.size(); ++i) set_phase(mesh, i, ActorPhase::ended);
-  kick_all();  // actors learn that they are to stop, though their lanes may be full
+  kick_all();  // tells actors to stop even if their lanes are full
   mesh.not_ended = static_cast<int>(mesh.actors.size());
   for (std::size_t i = 0; i < mesh.actors.size(); ++i) order_end(mesh.first, i);
 }
 
-/// Has an actor destroyed. on_ended() is called afterwards, and also if there is no such actor.
+/// Orders that an actor is destroyed. Calls on_ended() afterwards, also if the actor doesn't exist.
 void Keeper::order_end(ActorNumber index, std::size_t actor) {
   const Mesh& mesh = meshes_.at(index);
   const Actor& its = mesh.actors[actor];
@@ -313,7 +313,7 @@ void Keeper::order_end(ActorNumber index, std::size_t actor) {
   });
 }
 
-/// Counts the ends of a mesh's actors. After the last one, ends its processes.
+/// Counts the ends of a mesh's actors. After the last actor's end, ends the mesh's processes.
 void Keeper::on_ended(ActorNumber index) {
   Mesh& mesh = meshes_.at(index);
   if (--mesh.not_ended > 0) return;
@@ -329,7 +329,7 @@ void Keeper::on_ended(ActorNumber index) {
   tell_ended(mesh);
 }
 
-/// Forgets a mesh once its actors and processes have ended, and tells those who wait for that.
+/// Forgets a mesh if its actors and processes have ended, and tells those that wait for its end.
 void Keeper::tell_ended(const Mesh& mesh) {
   if (mesh.not_ended > 0 || runs(mesh)) return;
   auto ended = meshes_.extract(mesh.first);
@@ -371,7 +371,7 @@ void Keeper::look_for_hangs(ActorNumber index) {
   call_in(limit / 4, [this, index] { look_for_hangs(index); });
 }
 
-/// Stops the mesh when its job has ended.
+/// Ends the mesh if its job has ended; otherwise checks again later.
 void Keeper::look_for_end_of_job(ActorNumber index) {
   const auto found = meshes_.find(index);
   if (found == meshes_.end() || found->second.is_ending) return;

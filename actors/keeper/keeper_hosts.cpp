@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Returns the host of process `number` of a mesh. Each host that is up gets an equal part of the
-/// processes.
+/// Returns the host of process `number` of a mesh. Each host that isn't lost gets an equal part of
+/// the processes.
 int host_for(const SystemHosts* hosts, const ActorPlace& place, std::size_t number) {
   if (hosts == nullptr) return 0;
   if (place.host >= 0) return place.host;
@@ -24,7 +24,7 @@ int host_for(const SystemHosts* hosts, const ActorPlace& place, std::size_t numb
   return up[number * up.size() / static_cast<std::size_t>(place.processes)];
 }
 
-/// Returns the host that runs the fewest processes, for one whose host is lost.
+/// Returns the host that runs the fewest processes, for a process whose host is lost.
 int next_host(const SystemHosts& hosts, const std::map<int, KeptProcess>& processes,
               const KeptProcess& moved) {
   const auto count_on = [&](int host) {
@@ -92,7 +92,7 @@ void Keeper::start_child(Child& child) {
           to_variables(ChildVariables{.system = id(), .peer = child.peer, .port_count = ports}));
     }
   } catch (...) {
-    bury_soon(child.peer);  // other hosts may know it
+    bury_soon(child.peer);  // other hosts may already know the process
     throw;
   }
   child.is_running = true;
@@ -110,8 +110,8 @@ void Keeper::kill_child(const Child& child) {
   hosts_->kill(child.host, child.number);
 }
 
-/// A process of another host has ended, or couldn't be started there. If that host was lost before,
-/// its processes have counted as ended since.
+/// Called when a process of another host has ended, or couldn't be started. If that host was lost
+/// before, its processes have already counted as ended.
 void Keeper::on_ended_elsewhere(const EndedNews& news) {
   const auto found = children_.find(news.ended.worker);
   if (found == children_.end() || !found->second.is_running) return;
@@ -119,7 +119,8 @@ void Keeper::on_ended_elsewhere(const EndedNews& news) {
   on_process_ended(news.ended);
 }
 
-/// The loss of a host is one failure of each mesh that has processes there, whatever they still do.
+/// Handles the loss of a host. It counts as one failure of each mesh with processes there, even if
+/// these still run.
 void Keeper::on_host_lost(int host, const std::string& why) {
   std::map<ActorNumber, std::vector<std::size_t>> failed;
   for (auto& [number, child] : children_) {
@@ -151,7 +152,7 @@ void Keeper::on_hung(const HungNews& news) {
   kill_child(*child);
 }
 
-/// Makes all processes look at the table of actors.
+/// Makes all processes check the table of actors.
 void Keeper::kick_all() {
   if (hosts_ != nullptr) hosts_->kick();
   wake_all(process_->actors().head().changes);

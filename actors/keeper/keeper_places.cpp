@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// Throws no_space if a process has too few ports for actors with threads of their own.
+/// Throws no_space if a process has too few ports for actors with their own threads.
 void Keeper::require_ports(const std::string& name, const SpawnOptions& options,
                            const JobTie& job) {
   if (!options.own_thread || options.place.processes > 0) return;
@@ -32,7 +32,7 @@ void Keeper::require_ports(const std::string& name, const SpawnOptions& options,
   }
 }
 
-/// An actor has been destroyed, so that its port is free for another one with its own thread.
+/// Called when an actor was destroyed. If it had its own thread, another actor may use its port.
 void Keeper::give_back_port(const Mesh& mesh, const Actor& actor) {
   if (!mesh.options.own_thread || actor.child >= 0) return;
   OwnPorts& ports = actor.worker < 0 ? ports_ : workers_.ports(worker_of(mesh, actor));
@@ -66,7 +66,9 @@ void Keeper::place_beside_loops(Mesh& mesh) {
                                     {.phase = ActorPhase::starting, .port = actor.port});
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (process_of(mesh, mesh.actors[i])) make(mesh, i);  // the others once their process joins
+    if (process_of(mesh, mesh.actors[i]))
+      make(mesh, i);  // the others are made when their process
+                      // joins
   }
   call_in(nanoseconds(kMakeTimeoutS), [this, first = mesh.first] {
     const auto late = meshes_.find(first);
@@ -79,7 +81,7 @@ std::uint32_t Keeper::shared_port() {
   return 1 + next_shared_++ % static_cast<std::uint32_t>(options_.threads);
 }
 
-/// Calls `use` with each mesh beside the worker's loop that hasn't ended, and the place of each of
+/// Calls `use` for each mesh beside the worker's loop that hasn't ended, with the index of each of
 /// its actors there that hasn't been left.
 template <typename Use>
 void Keeper::for_each_beside(LoopWorker worker, Use use) {
@@ -94,18 +96,19 @@ void Keeper::for_each_beside(LoopWorker worker, Use use) {
   }
 }
 
-/// A worker's process has joined: makes its actors.
+/// Called when a worker's process has joined. Makes its actors.
 void Keeper::make_beside(LoopWorker worker) {
   for_each_beside(worker, [this](Mesh& mesh, std::size_t i) { make(mesh, i); });
 }
 
-/// A worker's process has ended. Its actors wait for the next one, which the job starts or not.
+/// Called when a worker's process has ended. Its actors are made again if the job starts the worker
+/// again.
 void Keeper::lose_beside(LoopWorker worker) {
   for_each_beside(worker, [this](Mesh& mesh, std::size_t i) {
     mesh.actors[i].is_made = false;
     set_phase(mesh, i, ActorPhase::starting);
   });
-  // Actors of ended meshes that hadn't ended in time ended with the process.
+  // Actors of ended meshes that hadn't ended in time have ended with the process.
   for (const StuckActor& stuck : stuck_) {
     if (stuck.worker == worker && stuck.own_thread) workers_.ports(worker).give_back(stuck.port);
   }
@@ -118,7 +121,7 @@ void Keeper::lose_beside(LoopWorker worker) {
   for (const std::uint32_t mesh : meshes) release_rows(mesh);
 }
 
-/// Lets a later mesh have the rows of one, if all its actors have ended and none is stuck.
+/// If all actors of a mesh have ended and none is stuck, lets a later mesh use its rows.
 void Keeper::release_rows(std::uint32_t mesh) {
   const auto is_its = [&](const auto& entry) { return entry.second.index == mesh; };
   if (std::ranges::any_of(meshes_, is_its)) return;

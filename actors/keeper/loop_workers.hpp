@@ -1,5 +1,5 @@
 #pragma once
-/// LoopWorkers: the worker processes of jobs, beside whose loops a system's actors run.
+/// LoopWorkers: the worker processes of jobs. A system's actors can run in them, beside the loops.
 
 #include <compare>
 #include <cstdint>
@@ -12,33 +12,34 @@
 
 namespace weft {
 
-/// Identifies a worker of a job, whichever process it has.
+/// Identifies a worker of a job, independent of its current process.
 struct LoopWorker {
   std::uint64_t job = 0;  ///< job_key()
   int worker = 0;
   auto operator<=>(const LoopWorker&) const = default;
 };
 
-/// An actor beside a loop that hasn't ended in time, although its mesh has. It needs its row and
-/// its port until it ends with its process.
+/// An actor beside a loop that hasn't ended in time, although its mesh has ended. It keeps its row
+/// and its port until its process ends.
 struct StuckActor {
   LoopWorker worker{};
-  std::uint32_t mesh = 0;  ///< the row of its mesh in the table of actors
+  std::uint32_t mesh = 0;  ///< the row of the actor's mesh in the table of actors
   std::uint32_t port = 0;
   bool own_thread = false;
 };
 
-/// The processes that have joined, and the ports of each. Only the keeper's thread uses it.
+/// Knows the processes of workers that have joined, and the ports of each worker. Only the keeper's
+/// thread uses it.
 class LoopWorkers {
  public:
   explicit LoopWorkers(std::uint32_t shared_ports) : shared_ports_(shared_ports) {}
 
   void joined(LoopWorker worker, PeerId peer) { peers_[worker] = peer; }
-  /// The process has ended, or has left the system. Returns whose process it was.
+  /// Called when a process has ended or left the system. Returns its worker.
   std::optional<LoopWorker> left(PeerId peer);
-  /// Returns nothing while the worker has no process.
+  /// Returns the worker's process; nothing if it has none now.
   std::optional<PeerId> peer(LoopWorker worker) const;
-  /// They are the same for all processes of the worker.
+  /// Returns the worker's ports, which are the same for all its processes.
   OwnPorts& ports(LoopWorker worker) {
     return ports_.try_emplace(worker, shared_ports_).first->second;
   }

@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 constexpr double kBackoffMax = 30;
-/// A restart that lies so far back doesn't make the next one slower.
+/// The seconds after which a restart doesn't delay later ones any more.
 constexpr double kForgetAfter = 60;
 
 }  // namespace

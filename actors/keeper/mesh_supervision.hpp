@@ -1,5 +1,5 @@
 #pragma once
-/// MeshSupervision: decides whether a failed actor is made again.
+/// MeshSupervision: decides whether and when a failed actor is made again.
 
 #include <chrono>
 #include <deque>
@@ -14,22 +14,22 @@ inline std::chrono::nanoseconds nanoseconds(double seconds) {
       std::chrono::duration<double>(seconds));
 }
 
-/// Counts the restarts of a mesh. It reads no clock.
+/// Counts the restarts of a mesh. The caller passes the time.
 class MeshSupervision {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   explicit MeshSupervision(const Supervision& options) : options_(options) {}
 
-  /// An actor or a process of the mesh has failed. Returns after what time it is made again;
-  /// nothing if it isn't.
+  /// Called when an actor or a process of the mesh has failed. Returns the delay after which it is
+  /// made again; nothing if it isn't made again.
   std::optional<std::chrono::nanoseconds> on_failure(Time now);
-  /// Returns the number of calls of on_failure() that returned a time.
+  /// Returns how many calls of on_failure() have returned a delay.
   int restarts() const { return restarts_; }
 
  private:
   Supervision options_;
-  std::deque<Time> recent_;  ///< restarts within `within_s`
+  std::deque<Time> recent_;  ///< the restarts within the last `within_s` seconds
   int restarts_ = 0;
 };
 

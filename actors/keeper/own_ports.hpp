@@ -1,5 +1,5 @@
 #pragma once
-/// OwnPorts: the ports of a process at which actors with threads of their own are.
+/// OwnPorts: the ports of a process for actors with their own threads.
 
 #include <bitset>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Ports 1 to `shared` are those of the threads that actors share.
+/// Ports 1 to `shared` belong to threads that actors share, so they aren't given out.
 class OwnPorts {
  public:
   explicit OwnPorts(std::uint32_t shared) : first_(1 + shared) {}
@@ -17,7 +17,7 @@ class OwnPorts {
   std::uint32_t free() const {
     return kPortCountMax - first_ - static_cast<std::uint32_t>(taken_.count());
   }
-  /// Takes the lowest free port; nothing if there is none.
+  /// Takes and returns the lowest free port; nothing if none is free.
   std::optional<std::uint32_t> take() {
     for (std::uint32_t port = first_; port < kPortCountMax; ++port) {
       if (taken_.test(port)) continue;
@@ -26,7 +26,7 @@ class OwnPorts {
     }
     return std::nullopt;
   }
-  /// Ports of shared threads are ignored.
+  /// Frees a port. Ignores ports of shared threads.
   void give_back(std::uint32_t port) { taken_.reset(port); }
 
  private:
