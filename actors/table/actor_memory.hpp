@@ -16,7 +16,7 @@ struct ActorMemory {
               const PeerMemoryOptions& options)
       : peers(std::move(its_peers)), actors(std::move(its_actors)), node(peers, self, options) {}
 
-  std::optional<LifeLock> life;  ///< of a process that has claimed its slot; released last
+  std::optional<LifeLock> life;  ///< held by a process that has claimed its slot; released last
   PeerTable peers;
   ActorTable actors;
   LaneNode node;

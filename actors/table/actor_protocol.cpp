@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kErrorBytesMax = std::size_t{16} << 10;
 
-/// Mixes words into one (splitmix64), so that actors draw different numbers from the same seed.
+/// Mixes two words into one (splitmix64), so that actors get different random numbers from the same
+/// seed.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t x = a + 0x9e37'79b9'7f4a'7c15ULL * (b + 1);
   x = (x ^ (x >> 30U)) * 0xbf58'476d'1ce4'e5b9ULL;
@@ -140,7 +141,7 @@ Error no_such_actor_error(std::uint32_t row, std::uint32_t count) {
 
 Error mesh_ended_error(std::string_view actor, std::uint8_t code, std::string_view text) {
   if (code == 0) return {Errc::cancelled, fmt::format("{} was stopped", actor)};
-  // A mesh that ends with its job was cancelled; otherwise one of its actors has failed.
+  // A mesh that ends together with its job was cancelled; otherwise one of its actors has failed.
   const bool is_cancelled = static_cast<Errc>(code) == Errc::cancelled;
   return {is_cancelled ? Errc::cancelled : Errc::actor_failed,
           fmt::format("{} has ended: {}", actor, text)};

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Copies as much of a text as there is room for, and a null character.
+/// Copies as much of a text as there is room for, with a terminating zero.
 template <std::size_t N>
 void put_text(char (&to)[N], std::string_view text) {
   const std::size_t size = std::min(text.size(), N - 1);
@@ -22,7 +22,7 @@ void put_text(char (&to)[N], std::string_view text) {
   to[size] = '\0';
 }
 
-/// Copies as many texts as there is room for, and a null character behind each.
+/// Copies as many texts as there is room for, each with a terminating zero.
 template <std::size_t N>
 void put_texts(char (&to)[N], const std::vector<std::string>& texts) {
   std::size_t used = 0;
@@ -119,7 +119,8 @@ ActorTableRow& ActorTable::row(ActorNumber actor) const {
 
 ActorPosition ActorTable::position(ActorNumber actor) const {
   const ActorTableRow& row = this->row(actor);
-  // The turn is read later than the position: it is counted up before a later actor gets one.
+  // The turn is read after the position. It is incremented before a later actor gets a position, so
+  // an unchanged turn shows that the position belongs to this actor.
   const std::uint64_t word = row.position.load(std::memory_order_seq_cst);
   if (row.turn.load(std::memory_order_acquire) != turn_of(actor)) {
     return {.phase = ActorPhase::ended};
@@ -157,7 +158,7 @@ std::string ActorTable::name(ActorNumber actor) const {
   std::string name = fmt::format("{}[{}]", text_of(mesh(row.mesh).name), row.index);
   std::atomic_thread_fence(std::memory_order_acquire);  // the turn is read after the text
   if (row.turn.load(std::memory_order_acquire) == turn_of(actor)) return name;
-  return "an actor of an earlier mesh";  // its name is gone
+  return "an actor of an earlier mesh";  // its name was overwritten
 }
 
 std::optional<std::uint32_t> ActorTable::find(std::string_view name) const {
@@ -178,8 +179,8 @@ MeshCause ActorTable::cause(ActorNumber actor) const {
   return has(actor) ? cause : MeshCause{};
 }
 
-/// Returns the place of a new mesh: a new one, or else the smallest one that has been released, and
-/// of these the one that was released first.
+/// Returns the index for a new mesh. Takes unused rows if there are enough, otherwise the smallest
+/// released mesh with enough rows; if several have this size, the one that was released first.
 std::uint32_t ActorTable::place_for(const MeshFacts& facts) {
   const std::uint32_t first = row_count();
   const std::uint32_t index = mesh_count();
@@ -217,7 +218,7 @@ CallRing& ActorTable::open_ring(std::uint32_t slot, std::uint32_t port) {
   WEFT_CHECK(slot < kPeerCountMax && port < kPortCountMax, slot, port);
   segment_.reserve(call_ring_offset(slot, port), sizeof(CallRing));
   auto& ring = *reinterpret_cast<CallRing*>(segment_.data() + call_ring_offset(slot, port));
-  for (CallRingRecord& record : ring.records) {  // claimed by a process that was killed
+  for (CallRingRecord& record : ring.records) {  // claimed by a killed process
     if (record.words[0].load(std::memory_order_relaxed) == CallRingRecord::kClaimed) {
       record.words[0].store(0, std::memory_order_relaxed);
     }
@@ -233,11 +234,11 @@ std::atomic<std::uint64_t>& ActorTable::pipe_wait(std::uint32_t slot) const {
 }
 
 std::uint32_t ActorTable::add(const MeshFacts& facts) {
-  const std::uint32_t index = place_for(facts);  // may throw, before others are told
+  const std::uint32_t index = place_for(facts);  // may throw, before other hosts are told
   tell({.kind = TableChange::add, .facts = facts});
   MeshTableRow& made = mesh(index);
   if (index < mesh_count()) {
-    // First, the earlier actors end for everybody who has their numbers.
+    // First the turns change, so that the earlier actors end for all that know their numbers.
     const std::uint32_t turn = made.turn.fetch_add(1, std::memory_order_seq_cst) + 1;
     for (std::uint32_t i = 0; i < made.row_count; ++i) {
       ActorTableRow& actor = row(made.first_row + i);
@@ -248,7 +249,7 @@ std::uint32_t ActorTable::add(const MeshFacts& facts) {
       }
       actor.position.store(0, std::memory_order_relaxed);
     }
-    std::atomic_thread_fence(std::memory_order_release);  // the texts are written after the turns
+    std::atomic_thread_fence(std::memory_order_release);  // turns change before texts
     made.cause_code.store(0, std::memory_order_relaxed);
     made.restarts.store(0, std::memory_order_relaxed);
     std::ranges::fill(made.endpoints, '\0');

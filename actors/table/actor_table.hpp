@@ -1,5 +1,6 @@
 #pragma once
-/// ActorTable: the meshes and actors of a system, in shared memory that all its processes read.
+/// ActorTable: the meshes and actors of a system, in shared memory that all processes of a host
+/// read.
 
 #include <cstdint>
 #include <deque>
@@ -17,39 +18,40 @@
 
 namespace weft {
 
-/// The facts of a new system.
+/// What a new system must know of itself.
 struct SystemFacts {
-  std::string_view name{};  ///< for people
+  std::string_view name{};  ///< shown to people
   std::uint32_t threads = 0;
   std::uint64_t heap_bytes = 0;
   double call_timeout_s = 0;
-  std::uint64_t key = 0;  ///< ActorTableHead::key; 0: one that is made of the system's id
+  std::uint64_t key = 0;  ///< ActorTableHead::key; 0: computed from the system's id
   std::uint32_t host = 0;
   std::uint32_t host_count = 1;
 };
 
-/// The keeper's process makes the table and writes all but those fields of ActorTableRow that an
-/// actor's process writes. Thread-safe, but one thread at a time uses the keeper's functions.
+/// The keeper's process makes the table, and writes it except for the fields of ActorTableRow that
+/// an actor's process writes. Thread-safe, but only one thread at a time may use the keeper's
+/// functions.
 class ActorTable {
  public:
-  /// Throws io if the system has a table, no_space.
+  /// Makes the table of a system. Throws io if the system has a table already, and no_space.
   static ActorTable create(std::string_view system, const SystemFacts& facts);
-  /// Throws not_found, version or corrupt.
+  /// Opens the table of a system. Throws not_found, version or corrupt.
   static ActorTable open(std::string_view system);
 
   ActorTableHead& head() const { return *reinterpret_cast<ActorTableHead*>(segment_.data()); }
   std::uint32_t mesh_count() const;
   std::uint32_t row_count() const;
   MeshTableRow& mesh(std::uint32_t mesh) const;
-  /// Returns the actor of a mesh.
+  /// Returns the number of an actor of a mesh.
   ActorNumber number(std::uint32_t mesh, std::uint32_t index) const;
-  /// Returns the actor that has the row now.
+  /// Returns the number of the actor that has the row now.
   ActorNumber number_in(std::uint32_t row) const;
-  /// Whether the table has the actor's row, and no later actor has it.
+  /// Returns whether the table has this actor, and no later actor has its row.
   bool has(ActorNumber actor) const;
-  /// The row may have become that of a later actor.
+  /// Returns the actor's row, which a later actor may have got.
   ActorTableRow& row(ActorNumber actor) const;
-  /// An actor whose row a later one has is `ended`.
+  /// Returns the actor's position. Its phase is `ended` if a later actor has its row.
   ActorPosition position(ActorNumber actor) const;
   /// Returns the schemas of a mesh's endpoints. Throws no_space if the table has no room for all of
   /// them.
@@ -57,33 +59,35 @@ class ActorTable {
   std::string job(std::uint32_t mesh) const;  ///< the id of SpawnOptions::lives_with
   std::string type(ActorNumber actor) const;  ///< the registered name of its class
   std::string name(ActorNumber actor) const;  ///< "sieves[3]"
-  /// Returns the mesh of this name that hasn't ended.
+  /// Returns the mesh of this name that hasn't ended; nothing if there is none.
   std::optional<std::uint32_t> find(std::string_view name) const;
-  /// Returns why the actor's mesh has ended, as long as no later mesh has its row.
+  /// Returns why the actor's mesh has ended. Returns an empty cause if a later mesh has its row.
   MeshCause cause(ActorNumber actor) const;
-  /// Returns the ring of the thread that takes messages from a port of a process, for that thread
-  /// alone, or for port 0 that of all other threads. Throws no_space.
+  /// Returns a ring of a process. The ring of a port belongs to the thread that takes messages from
+  /// that port; for port 0, all other threads share it. Throws no_space.
   CallRing& open_ring(std::uint32_t slot, std::uint32_t port);
-  /// The word of a thread that waits at a pipe and runs no actor. Several threads share it.
+  /// Returns the word that shows for which pipe a thread waits that runs no actor. Several threads
+  /// of the process share it.
   std::atomic<std::uint64_t>& pipe_wait(std::uint32_t slot) const;
 
-  /// The rest are the keeper's. add() returns the mesh. It throws no_space if there are too many
-  /// actors or meshes.
+  /// Only the keeper calls the following functions. add() returns the index of the mesh. It throws
+  /// no_space if there are too many actors or meshes.
   std::uint32_t add(const MeshFacts& facts);
   void set_position(ActorNumber actor, const ActorPosition& position);
   void set_restarts(std::uint32_t mesh, int restarts);
   /// Sets why actors of a mesh have ended, unless it was set before.
   void set_cause(std::uint32_t mesh, const MeshCause& cause);
-  /// Ends a mesh. Its name is free again. An earlier cause is kept.
+  /// Ends a mesh, so that its name is free again. If a cause was set before, it is kept.
   void end(std::uint32_t mesh, const MeshCause& cause);
-  /// All actors of a mesh that has ended are destroyed, so a later mesh may have its rows.
+  /// Called when all actors of an ended mesh are destroyed. A later mesh may then have its rows.
   void release(std::uint32_t mesh);
-  /// Sets a function that gets each change before it is made, for the tables of other hosts.
+  /// Sets a function that is called with each change before it is made, so that other hosts learn
+  /// of it.
   void set_on_change(std::function<void(const TableChange&)> on_change) {
     on_change_ = std::move(on_change);
   }
-  /// Repeats a change of the table of host 0. Throws no_space, and corrupt for a change that can't
-  /// be.
+  /// Makes a change that was made in the table of host 0. Throws no_space, and corrupt for an
+  /// impossible change.
   void apply(const TableChange& change);
 
  private:
@@ -94,8 +98,9 @@ class ActorTable {
   explicit ActorTable(Segment segment) : segment_(std::move(segment)) {}
 
   Segment segment_;
-  std::optional<LifeLock> life_;          ///< the keeper's
-  std::deque<std::uint32_t> released_{};  ///< in the keeper's process: meshes, the oldest first
+  std::optional<LifeLock> life_;          ///< the keeper's lock
+  std::deque<std::uint32_t> released_{};  ///< released meshes, the oldest first; only in the
+                                          ///< keeper's process
   std::function<void(const TableChange&)> on_change_{};
 };
 

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// The ring of a thread that runs actors.
+/// The ring of the calling thread, if it runs actors.
 struct RingOfThread {
   const CallTracer* tracer = nullptr;
   CallRingWriter writer{};

@@ -14,25 +14,26 @@ namespace weft {
 /// Writes to the calling thread's ring in the table of actors. Thread-safe.
 class CallTracer {
  public:
-  /// `table` must outlive this object. Records nothing if WEFT_TRACE is off, or if there is no
-  /// memory. Throws invalid_argument for an invalid WEFT_TRACE.
+  /// `table` must outlive this object. If WEFT_TRACE is off or there is no memory, nothing is
+  /// recorded. Throws invalid_argument for an invalid WEFT_TRACE.
   CallTracer(ActorTable& table, PeerId self);
 
-  /// Gives the calling thread the ring of a port, from which it takes messages until it ends.
+  /// Gives the calling thread the ring of the port from which it takes messages, until the thread
+  /// ends.
   void begin_thread(std::uint32_t port);
   const CallRingWriter& writer() const;
 
-  /// Records that a call of this number is about to be sent. `from` is a result of caller().
+  /// Records that call `number` is about to be sent. `from` is a result of caller().
   void called(std::uint32_t row, std::uint32_t endpoint, std::uint64_t number,
               std::uint32_t from) const;
-  /// Records that a message is about to be told, and returns its number.
+  /// Records that a message without an answer is about to be sent. Returns the message's number.
   std::uint64_t told(std::uint32_t row, std::uint32_t endpoint, std::uint32_t from);
-  /// Records that a call has ended. `error` is an Errc, 0: it was answered with a value.
+  /// Records that a call has ended. `error` is an Errc; 0: the call was answered with a value.
   void answered(std::uint32_t row, std::uint32_t endpoint, std::uint64_t number, std::uint32_t from,
                 std::uint8_t error) const;
-  /// Records that a Reply is about to be sent.
+  /// Records that a Reply is about to send its answer.
   void replied(const Asked& asked) const;
-  /// Returns the row of the actor that calls, plus 1; 0: no actor.
+  /// Returns the row + 1 of the actor that calls; 0: no actor.
   static std::uint32_t caller(const std::optional<ActorNumber>& actor);
 
  private:
