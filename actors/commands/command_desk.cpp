@@ -11,10 +11,10 @@
 namespace weft {
 namespace {
 
-/// A command that no loop has read for this many steps gives a warning.
+/// The number of steps after which a warning is given of a command that no loop has read.
 constexpr std::uint64_t kStepsUnread = 64;
 
-/// The number of reported checkpoints for which the desk knows what their loops had read.
+/// The number of reported checkpoints of which the desk remembers the commands that were read.
 constexpr std::size_t kReportedMax = 64;
 
 std::size_t bytes_of(const StoredCommand& command) {
@@ -88,8 +88,8 @@ DeskActions CommandDesk::post(CommandPost post) {
   return is_running_ ? schedule_or_hold() : DeskActions();
 }
 
-/// Gives all commands that have no step yet one, if all loops wait for commands. Otherwise asks the
-/// loops how far they are.
+/// If all loops wait for commands, gives those without a step the step of this wait. Otherwise asks
+/// the loops how far they are.
 DeskActions CommandDesk::schedule_or_hold() {
   if (round_ || closed_) return {};
   if (const auto step = step_of_waits()) return let_go_at(*step);
@@ -100,8 +100,8 @@ DeskActions CommandDesk::schedule_or_hold() {
   return actions;
 }
 
-/// Returns the step in which all loops wait for commands, after they have read all commands that
-/// they had until then; nothing if some loop doesn't wait.
+/// Returns the step in which all loops wait for commands, if each loop has read all commands up to
+/// that step; nothing if some loop doesn't wait.
 std::optional<std::uint64_t> CommandDesk::step_of_waits() const {
   if (static_cast<int>(waits_.size()) < num_workers_) return {};
   const std::uint64_t step = waits_.begin()->second.step;
@@ -115,7 +115,7 @@ std::optional<std::uint64_t> CommandDesk::step_of_waits() const {
   return all ? std::optional(step) : std::nullopt;
 }
 
-/// Moves the commands that no loop has read to this step, which no loop has left.
+/// Moves the commands that no loop has read to this step, in which all loops still are.
 DeskActions CommandDesk::let_go_at(std::uint64_t step) {
   DeskActions actions;
   for (Entry& entry : entries_) {

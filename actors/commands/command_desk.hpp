@@ -1,10 +1,10 @@
 #pragma once
-/// CommandDesk: decides in which steps the loops of a job read its commands, and what the posters
-/// are told. It is the trainer's half of the protocol; LoopCommands is the worker's. It is pure: no
-/// clock, no I/O, no actor. Invariants:
+/// CommandDesk: decides in which steps the loops of a job read its commands, and how posts are
+/// answered. It is the trainer's half of the protocol; LoopCommands is the worker's half. It has no
+/// clock, no I/O and no actor. Invariants:
 /// 1. A command gets a step that no loop has begun, in this or an earlier generation, or the step
 ///    in which all loops wait for commands.
-/// 2. Steps of commands don't decrease with their numbers.
+/// 2. The steps of commands don't decrease as the commands' numbers increase.
 /// 3. Each post is answered once.
 /// 4. While a generation gathers, posts wait; its loops begin with all commands.
 
@@ -32,26 +32,26 @@ struct CommandPost {
 };
 struct CommandAnswer {
   std::uint64_t post = 0;
-  std::uint64_t number = 0;  ///< of the command; 0: it was refused
+  std::uint64_t number = 0;  ///< the command's number; 0: the command was refused
   Outcome<std::uint64_t> outcome;
 };
-/// A worker's loop has read commands in other steps than another loop.
+/// Tells that a worker's loop has read commands in other steps than another loop.
 struct UnevenReads {
   int worker = -1;
   std::uint64_t step = 0;
   std::string message{};
 };
 
-/// The work of the desk's owner, in this order.
+/// What the desk's owner must do, in this order.
 struct DeskActions {
-  std::vector<StoredCommand> scheduled{};  ///< write them down; they have just got their steps
+  std::vector<StoredCommand> scheduled{};  ///< these have just got their steps: write them down
   bool holds = false;                      ///< ask all loops to begin no further step
-  std::optional<std::vector<StoredCommand>> let_go{};  ///< send them, so that held loops go on
+  std::optional<std::vector<StoredCommand>> let_go{};  ///< send these; held loops then go on
   std::vector<ReadElsewhere> read{};                   ///< tell the loops of the other workers
-  std::vector<StoredCommand> all_read{};               ///< write down that all loops have read them
+  std::vector<StoredCommand> all_read{};               ///< write down that all loops read these
   std::vector<CommandAnswer> answers{};
   std::vector<std::string> warnings{};
-  std::optional<UnevenReads> uneven{};  ///< the job fails
+  std::optional<UnevenReads> uneven{};  ///< if set, the job fails
 };
 
 class CommandDesk {
@@ -59,37 +59,41 @@ class CommandDesk {
   /// `known` are the commands of the checkpoint with which the job begins, in order.
   CommandDesk(int num_workers, std::vector<StoredCommand> known);
 
-  /// The job begins with another checkpoint than that of the constructor. No loop has begun.
+  /// Replaces the constructor's commands, because the job begins with another checkpoint. No loop
+  /// may have begun yet.
   void begin_with(std::vector<StoredCommand> known);
   DeskActions post(CommandPost post);
-  /// Loops begin at `step`. `begun` is the last step that a loop of an earlier generation began.
-  /// Afterwards, commands() are what the loops must know.
+  /// Called when loops begin at `step`. `begun` is the last step that a loop of an earlier
+  /// generation began. Afterwards, commands() returns what the loops must know.
   DeskActions begin_generation(std::uint64_t generation, std::uint64_t step,
                                std::optional<std::uint64_t> begun);
   void unwind();
-  /// The worker's loop doesn't begin this step until it is let go.
+  /// Called when the worker's loop is held: it doesn't begin this step until it is let go.
   DeskActions held(int worker, std::uint64_t generation, std::uint64_t step);
-  /// The worker's loop has read commands. With `is_earlier`, the state with which it began knows
-  /// them.
+  /// Called when the worker's loop has read commands. With `is_earlier`, the loop hasn't read them
+  /// itself, but the state with which it began knows them.
   DeskActions read(int worker, std::uint64_t generation, std::span<const CommandMark> marks,
                    bool is_earlier);
-  /// The loop waits for commands in this step, after it has read those up to number `last`.
+  /// Called when the loop waits for commands in this step, after it has read those up to number
+  /// `last`.
   DeskActions waits(int worker, std::uint64_t generation, std::uint64_t step, std::uint64_t last);
   DeskActions loop_ended(int worker, std::uint64_t generation);
-  /// A loop has reached this step. Warns of commands that no loop has read for many steps.
+  /// Called when a loop has reached this step. Warns of commands that no loop has read for many
+  /// steps.
   DeskActions reached(std::uint64_t step);
-  /// From now on posts are refused with this error.
+  /// Refuses posts with this error from now on.
   DeskActions close(Error why);
-  /// The job has ended: answers all posts. `why` is its failure. `checkpoint` is the path of its
-  /// last checkpoint, which has the commands `kept`; "": none.
+  /// Called when the job has ended. Answers all posts. `why` is the job's failure. `checkpoint` is
+  /// the path of its last checkpoint, which contains the commands `kept`; "": there is none.
   DeskActions end(const std::optional<Error>& why, const std::string& checkpoint = "",
                   std::span<const StoredCommand> kept = {});
-  /// Returns whether a post isn't answered yet.
+  /// Returns whether some post isn't answered yet.
   bool is_open() const;
 
   std::vector<StoredCommand> commands() const;
-  /// A loop has reported a checkpoint of `step`. num_read_at() returns how many commands it had
-  /// read. If its generation is over, that is how many were read before the step.
+  /// Called when a loop has reported a checkpoint of `step`, so that num_read_at() knows how many
+  /// commands the loop had read. If the loop's generation is over, the commands that were read
+  /// before that step count.
   void checkpoint_reported(int worker, std::uint64_t generation, std::uint64_t step,
                            const std::string& path);
   std::uint64_t num_read_at(const std::string& path) const;
@@ -119,14 +123,15 @@ class CommandDesk {
 
   const int num_workers_;
   std::vector<Entry> entries_;  ///< in order of their numbers
-  std::size_t bytes_ = 0;       ///< of all names and payloads
+  std::size_t bytes_ = 0;       ///< the bytes of all names and payloads
   std::uint64_t generation_ = 0;
   bool is_running_ = false;
   std::set<int> ended_;                                ///< workers whose loops have ended
-  std::optional<std::map<int, std::uint64_t>> round_;  ///< by worker: answers to `holds`
+  std::optional<std::map<int, std::uint64_t>> round_;  ///< answers to `holds`, by worker
   std::map<int, Wait> waits_;                          ///< by worker
   std::optional<Error> closed_;
-  std::deque<std::pair<std::string, std::uint64_t>> reported_;  ///< paths of the last checkpoints
+  std::deque<std::pair<std::string, std::uint64_t>>
+      reported_;  ///< path, and number of commands read
 };
 
 }  // namespace weft

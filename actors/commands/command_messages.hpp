@@ -1,5 +1,6 @@
 #pragma once
-/// The messages about commands between trainer and workers. messages.hpp makes them CAF messages.
+/// The messages about commands between the trainer and workers. messages.hpp makes them CAF
+/// messages.
 
 #include <cstdint>
 #include <vector>
@@ -8,20 +9,21 @@
 
 namespace weft {
 
-/// Commands for the loops. Loops that were held go on.
+/// Commands for the loops. Loops that are held go on when they get it.
 struct CommandList {
   std::vector<StoredCommand> commands{};
 };
 
-/// A worker's loop has read commands, or has begun with a state that knows them.
+/// Tells that a worker's loop has read commands, or has begun with a state that knows them.
 struct CommandsRead {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;
-  bool is_earlier = false;  ///< the state knew them
+  bool is_earlier = false;  ///< the state with which the loop began knows them
   std::vector<CommandMark> marks{};
 };
 
-/// A worker's loop waits for commands in this step, after it has read those up to number `last`.
+/// Tells that a worker's loop waits for commands in this step, after it has read those up to number
+/// `last`.
 struct CommandsAwaited {
   std::int32_t worker = -1;
   std::uint64_t generation = 1;

@@ -62,7 +62,7 @@ void CommandPosts::post(const std::string& name, const Metrics& payload, Answere
     const std::lock_guard lock(mutex_);
     if (send_) {
       waiting_.emplace(++last_, std::move(answered));
-      // It is sent while the mutex is locked, so that posts arrive in the order of their numbers.
+      // Sending while the mutex is locked lets posts arrive in the order of their numbers.
       send_({.post = last_, .name = name, .payload = std::move(text)});
       return;
     }

@@ -1,6 +1,6 @@
 #pragma once
-/// CommandPosts: the posts of a job whose posters wait for an answer. Posts are checked here, and
-/// sent to the trainer's actor.
+/// CommandPosts: checks the commands that are posted to a job, sends them to the trainer's actor,
+/// and passes the answers to the posters.
 
 #include <cstdint>
 #include <functional>
@@ -20,15 +20,17 @@ class CommandPosts {
   using Answer = Outcome<std::uint64_t>;
   using Answered = std::function<void(const Answer&)>;
 
-  /// Posts a command. `answered` is called once, on any thread; it must not block. Throws
+  /// Posts a command. `answered` is called once, on any thread, and must not block. Throws
   /// invalid_argument for a name or payload that Command doesn't allow.
   void post(const std::string& name, const Metrics& payload, Answered answered);
   PostedCommand post(const Command& command);
 
-  /// From now on posts are sent by `send`, which must lead to an answered() for each.
+  /// Lets posts be sent by `send` from now on. Each of them must later lead to a call of
+  /// answered().
   void open(std::function<void(const CommandPost&)> send);
   void answered(const CommandAnswer& answer);
-  /// The job has ended: no post is sent any more, and the posts without an answer get an error.
+  /// Called when the job has ended. Gives the posts without an answer an error, and sends no posts
+  /// from now on.
   void close();
 
  private:

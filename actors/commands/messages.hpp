@@ -1,5 +1,5 @@
 #pragma once
-/// The fields of the messages about commands, for CAF.
+/// Lists the fields of the messages about commands for CAF.
 
 #include "actors/caf/names.hpp"
 #include "actors/commands/command_desk.hpp"

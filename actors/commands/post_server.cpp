@@ -21,14 +21,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The maximum number of connections that haven't sent their request. The oldest one is closed when
-/// another one comes.
+/// The limit on connections that haven't sent their request. When it is exceeded, the oldest one is
+/// closed.
 constexpr std::size_t kSilentMax = 32;
 
 }  // namespace
 
-/// A connection of a poster. It is closed with the last pointer to it: the server has one until the
-/// request has come, and the post has one until it is answered.
+/// A connection of a poster. It is closed when the last pointer to it is gone: the server keeps one
+/// until the request has come, and the post keeps one until it is answered.
 class PostServer::Connection {
  public:
   explicit Connection(int fd) : fd_(fd) {}
@@ -43,7 +43,7 @@ class PostServer::Connection {
                                          {"message", answer.error().what()}};
     std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
     text.resize(std::min(text.size(), kPostBytesMax));
-    // It fails if the poster has ended, which changes nothing.
+    // An error is ignored: it means that the poster has ended, which changes nothing.
     (void)::send(fd_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
@@ -95,7 +95,7 @@ void PostServer::accept_all() {
     auto connection = std::make_shared<Connection>(fd);
     ucred peer{};
     socklen_t bytes = sizeof(peer);
-    // The socket's folder is closed to other users; this is a second lock.
+    // Other users can't open the socket's folder; this is a second check.
     if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != ::geteuid()) {
       continue;
     }

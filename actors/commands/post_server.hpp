@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// Only one thread may use it; answers are sent from any thread. The command of a poster that ends
-/// stays posted.
+/// Only one thread may use it, but any thread may send answers. If a poster ends, its command stays
+/// posted.
 class PostServer {
  public:
   /// Listens at `path`. `posts` must outlive the object. Throws io.
@@ -23,7 +23,7 @@ class PostServer {
   PostServer(const PostServer&) = delete;
   PostServer& operator=(const PostServer&) = delete;
 
-  /// Adds the descriptors for which poll() must wait, to be passed to serve() afterwards.
+  /// Appends the descriptors for which poll() must wait. serve() gets them with poll()'s results.
   void add_to(std::vector<pollfd>& waits) const;
   void serve(const pollfd* waits);
 
