@@ -20,7 +20,8 @@ void require_mesh(const TrainContext& ctx, const char* function) {
 
 }  // namespace
 
-/// Broadcasts `value`. First the chips of all workers learn which worker sends, and how many bytes.
+/// Broadcasts `value` in two parts. First the chips of all workers learn which worker sends it and
+/// how many bytes it has.
 Config broadcast(TrainContext& ctx, const Config& value, int root, std::source_location where) {
   if (root < 0 || root >= ctx.world_size()) {
     fail(Errc::invalid_argument, "broadcast: root = {}: expected a worker, 0 to {}", root,

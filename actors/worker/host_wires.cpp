@@ -21,8 +21,8 @@
 namespace weft {
 namespace {
 
-/// Returns the numeric address by which this host reaches the trainer. UDP's connect() sends
-/// nothing.
+/// Returns the numeric address by which this host reaches the trainer. It uses UDP, because
+/// connect() then sends nothing.
 std::string address_towards(const std::string& trainer) {
   const TlsAddress to = parse_tls_address(trainer, "WEFT_TRAINER");
   addrinfo hints{};
@@ -51,8 +51,9 @@ std::string address_towards(const std::string& trainer) {
   return text;
 }
 
-/// Returns the numeric address at which this host's chips listen. Host 0 listens for all addresses
-/// if it doesn't know which one the other hosts reach; the trainer learns it from them.
+/// Returns the numeric address at which this host's chips listen. If host 0 doesn't know at which
+/// address the other hosts reach it, it listens at all; the trainer learns the address from these
+/// hosts.
 std::string own_host(const HostPlace& place) {
   if (!place.address.empty()) return place.address;
   const std::string trainer = parse_tls_address(place.trainer, "WEFT_TRAINER").host;
@@ -109,11 +110,12 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
 }
 
 HostWires::~HostWires() {
-  // All are closed before any is destroyed, so that no chip waits for the end of another's.
+  // All wires are closed before the first is destroyed, so that no chip waits for another one's
+  // end.
   for (const auto& wires : wires_) wires->close();
 }
 
-/// Tells the trainer of a wire that has broken, if there is one. Returns whether there is.
+/// If a wire has broken, tells the trainer and returns true.
 bool HostWires::tell_first_lost() const {
   for (std::size_t i = 0; i < wires_.size(); ++i) {
     const auto peers = static_cast<int>(wires_[i]->peers().size());

@@ -24,14 +24,15 @@ struct HostWiresOptions {
   const HostPlace& place;
 };
 
-/// Only the loop's thread may use it, except that each tier is used by the thread of its chip and
-/// by its own one.
+/// Only the loop's thread may use it. But each tier is used by its chip's thread and by a thread of
+/// its own.
 class HostWires {
  public:
-  /// Connects each of the worker's chips at `positions` to all other chips, also of its host, since
-  /// collectives that cross hosts may have several chips of a host. Waits until all are connected.
-  /// Makes no wires if the chips of the mesh are on one host. Throws the errors of Permits' waits,
-  /// timeout, naming the chips that are missing, and peer_lost if the job is aborted meanwhile.
+  /// Connects each of the worker's chips at `positions` to all other chips, also to chips of the
+  /// same host, because collectives that cross hosts may include several chips of a host. Waits
+  /// until all are connected. Makes no wires if all chips of the mesh are on one host. Throws the
+  /// errors of Permits' waits; timeout, naming the chips that are missing; peer_lost if the job is
+  /// aborted meanwhile.
   HostWires(const HostWiresOptions& options, const Mesh& mesh, const std::vector<int>& positions,
             const Assignment& assignment, JobMemory& memory, WorkerLink& link);
 
@@ -41,7 +42,7 @@ class HostWires {
 
   /// Returns the wires of the chip at positions[local_index].
   Wires& of(std::size_t local_index) const { return *wires_[local_index]; }
-  /// Tells the trainer that a wire of that chip has broken.
+  /// Tells the trainer that wire number `wire` of the chip at positions[local_index] has broken.
   void tell_lost(std::size_t local_index, int wire) const;
   /// Returns the tier of the chip at positions[local_index]; null if there are no wires.
   std::unique_ptr<CollectiveTier> tier(int local_index, const Recorder& recorder,

@@ -37,7 +37,7 @@ DatasetPtr experience(TrainContext& ctx, std::string_view name, std::vector<Fiel
 }
 
 void Publisher::publish(std::source_location where) {
-  // The loop's thread also destroys the LoopPublisher, so it can't vanish after this check.
+  // Only this thread, the loop's, destroys the LoopPublisher, so it exists until this call returns.
   const std::shared_ptr<LoopPublisher> publisher = publisher_.lock();
   if (publisher == nullptr) {
     fail(Errc::invalid_argument,

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The longest wait between two looks at the abort word.
+/// The longest time between two checks whether the job was aborted.
 constexpr std::chrono::milliseconds kSlice{10};
 
 double mib(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
@@ -29,7 +29,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Returns the number of the wire to the twin of the chip at `position` on `host`.
+/// Returns the number of the wire from the chip at `position` to its twin on `host`.
 int wire_to_twin(const Wires& wires, const Mesh& mesh, int position, int host) {
   const auto chip =
       static_cast<std::uint32_t>(host * chips_per_host(mesh) + chip_on_host(mesh, position));
@@ -39,7 +39,7 @@ int wire_to_twin(const Wires& wires, const Mesh& mesh, int position, int host) {
   return static_cast<int>(found - peers.begin());
 }
 
-/// The wire of one chip to its twin.
+/// The wire from one chip to its twin.
 struct TwinWire {
   Wires& wires;
   std::size_t local_index;
@@ -64,7 +64,7 @@ class StatePass {
         memory_(memory),
         wires_(wires) {}
 
-  /// Sends to the twins on all of these hosts at once.
+  /// Sends the state to the twins on all of these hosts at the same time.
   void send(const std::vector<int>& hosts) {
     const auto begin = Clock::now();
     const KeptState kept(memory_, mesh_, static_cast<int>(positions_.size()), step_);
@@ -145,7 +145,7 @@ class StatePass {
     return chip_type(type, sharding, mesh_).bytes();
   }
 
-  /// Writes the table to this worker's directory. Returns it after its check.
+  /// Checks the received tables and writes them to this worker's directory. Returns the table.
   StateTable store(const std::vector<std::vector<std::byte>>& tables, int host) {
     const bool are_equal =
         std::ranges::all_of(tables, [&](const auto& table) { return table == tables.front(); });
@@ -154,7 +154,7 @@ class StatePass {
     }
     const StateTable sent = decode_state_table(tables.front(), mesh_);
     StateDirectory directory(memory_, mesh_, first_chip_);
-    directory.clear();  // the memory may be that of an earlier try
+    directory.clear();  // an earlier try may have left a directory in this memory
     directory.write(step_, sent.tensors, 1, sent.loaders, sent.commands);
     return *directory.read(step_);
   }
@@ -170,8 +170,8 @@ class StatePass {
     return bytes;
   }
 
-  /// Waits until all posts have ended. A lost wire isn't an error here, because only the trainer
-  /// says who is lost: this tells the trainer, and waits until the job is aborted.
+  /// Waits until all transfers have ended. A lost wire isn't an error here, because only the
+  /// trainer decides who is lost: the trainer is told, and the wait lasts until the job is aborted.
   void wait(std::vector<TwinWire>& twins) {
     Clock::time_point deadline = Clock::now() + timeout_;
     for (;;) {
@@ -222,7 +222,7 @@ StateSource pass_state(const Start& start, const Assignment& assignment, const M
   StatePass pass(start, assignment, mesh, positions, memory, wires);
   const auto begin = [&] {
     recorder.state(ActorState::loading);
-  };  // it hangs only without progress
+  };  // so it counts as hanging only if it uses no CPU time
   if (start.donors.at(here) >= 0) {
     begin();
     pass.receive(start.donors[here]);

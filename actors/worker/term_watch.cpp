@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-/// Returns the WakeFd of the signal handler. It is static, because a handler can reach only static
+/// Returns the WakeFd of the signal handler. It is static, because a handler can only use static
 /// objects.
 const WakeFd& term_wake() {
   static const WakeFd wake;

@@ -1,14 +1,14 @@
 #pragma once
-/// TermWatch: handles SIGTERM in a worker. Platforms send this signal to take a machine back, and
-/// the trainer must be told.
+/// TermWatch: handles SIGTERM in a worker, because the trainer must be told of it. Platforms send
+/// this signal when they take a machine back.
 
 #include <functional>
 #include <thread>
 
 namespace weft {
 
-/// During its lifetime, SIGTERM calls `on_term` on a separate thread, unless the program already
-/// has its own handler. A process may have one TermWatch at a time.
+/// While it lives, SIGTERM calls `on_term` on a separate thread, unless the program has its own
+/// handler. A process may have one TermWatch at a time.
 class TermWatch {
  public:
   explicit TermWatch(std::function<void()> on_term);

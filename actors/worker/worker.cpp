@@ -25,10 +25,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a worker tries to reach the trainer, which listens before it starts any worker.
+/// The time that a worker tries to reach the trainer. It can be short, because the trainer listens
+/// before it starts any worker.
 constexpr std::chrono::seconds kConnectPatience{30};
 
-/// Runs the loop in one generation after another, until the trainer says that the job has ended.
+/// Runs the loop in each generation, until the trainer tells that the job has ended.
 class WorkerLife {
  public:
   WorkerLife(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
@@ -72,8 +73,8 @@ class WorkerLife {
  private:
   using Verdict = WorkerState::Verdict;
 
-  /// Joins the job. A process that the trainer refuses changes nothing of the job, because another
-  /// process may be the worker.
+  /// Joins the job. If the trainer refuses this process, the process must leave the job as it is,
+  /// because another process may be the worker.
   bool join() {
     try {
       assignment_ = link_.join({.worker = identity_.worker,
@@ -92,7 +93,7 @@ class WorkerLife {
     return true;
   }
 
-  /// Replaces host 0's paths by those of this host, if each host stores its own checkpoints.
+  /// If each host stores its own checkpoints, replaces host 0's paths by those of this host.
   void take_own_storage(Start& start) {
     assignment_.seed = start.seed;
     if (start.folders.empty()) return;
@@ -110,7 +111,7 @@ class WorkerLife {
   }
 
   void run_generation(const Start& start, LoopEnded& ended) {
-    recorder_.board.error({});  // the job has survived the loss that the row reported
+    recorder_.board.error({});  // the job has survived the loss that the row shows
     ReportLog reports(assignment_.recovers && identity_.worker == 0 ? identity_.report_log : "");
     for (const Report& report : reports.after(start.reports)) link_.report(report);
     meet_peers();
@@ -132,7 +133,7 @@ class WorkerLife {
     if (assignment_.mesh_shape.empty()) return;
     const Mesh mesh = memory_mesh_of(assignment_);
     const std::vector<int> positions = positions_of(assignment_, mesh, identity_.worker);
-    // The rows are opened first, so that readers of the board see which worker waits for which.
+    // The rows are opened first, so that readers of the board see for whom each worker waits.
     for (const int position : positions) {
       const int chip = mesh.device_at(position);
       board_.device(chip).open(ActorKind::device, identity_.worker, chip, ::getpid());
@@ -148,8 +149,8 @@ class WorkerLife {
     ended.thrown_at = place_of(thrown, text.code);
   }
 
-  /// Tells the trainer how the loop ended, unless the worker must leave the generation. Waits for
-  /// the trainer's answer.
+  /// Tells the trainer how the loop ended, unless the worker must leave the generation. Then waits
+  /// for the trainer's verdict.
   Verdict tell_end(const LoopEnded& how) {
     const std::optional<LoopEnded> ended = link_.permits().loop_ended(how);
     if (!ended) {
@@ -220,7 +221,7 @@ int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& 
                                   .report_log = environment.report_log_path(),
                                   .place = environment.place},
                                  memory, board, box, resolve, clock.take());
-    preemption.reset();  // before the link, which it uses
+    preemption.reset();  // destroyed before the link, which it uses
     link.reset();
     set_process_log(nullptr);
     return good ? 0 : 1;

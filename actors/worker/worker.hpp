@@ -1,5 +1,5 @@
 #pragma once
-/// Runs a worker: it joins, builds its chips, runs the loop and reports how the loop ended.
+/// Runs a worker: joins the job, builds the worker's chips, runs the loop, and reports its end.
 
 #include <functional>
 #include <string>
@@ -19,31 +19,31 @@ namespace weft {
 /// The user's loop with its config bound.
 using BoundLoop = std::function<Metrics(TrainContext&)>;
 
-/// The data that a worker has before it joins.
+/// What a worker knows before it joins.
 struct WorkerIdentity {
   int worker = 0;
   std::string job_id;
   std::string token;
-  std::string report_log{};  ///< path of the ReportLog's file; "" if no log is needed
-  HostPlace place{};         ///< of the worker's host
+  std::string report_log{};  ///< path of the ReportLog's file; "": no log is needed
+  HostPlace place{};         ///< the place of the worker's host
 };
 
-/// Returns the loop to run, after the trainer has said which one. If the function throws, the error
-/// is reported to the trainer and no loop runs.
+/// Returns the loop to run, which the trainer's Assignment names. If it throws, the error is
+/// reported to the trainer and no loop runs.
 using ResolveLoop = std::function<BoundLoop(const Assignment&)>;
 
-/// Returns the recorder to which a worker's link writes.
+/// Returns the recorder for a worker's link.
 LinkRecorder link_recorder(const Board& board, BlackBoxWriter& box, int worker);
 
-/// Joins by `link`, runs the loop and tells the trainer how the loop ended. Returns true if it
-/// succeeded. `stages` are the times of the start-up until now. Throws nothing: errors are reported
-/// to the trainer.
+/// Joins the job by `link`, runs the loop and tells the trainer how the loop ended. Returns whether
+/// the loop succeeded. `stages` are the times of the start-up until now. Throws nothing, because
+/// errors are reported to the trainer.
 bool run_worker(WorkerLink& link, const WorkerIdentity& identity, JobMemory& memory, Board& board,
                 BlackBoxWriter& box, const ResolveLoop& resolve,
                 std::vector<BootstrapStage> stages);
 
-/// Runs a worker process from its start: calls run_worker() with a connection and memory mappings
-/// of its own. Returns the exit code of the process.
+/// Runs a worker process from its start: calls run_worker() with its own connection and memory
+/// mappings. Returns the exit code of the process.
 int run_worker_process(const WorkerEnvironment& environment, const ResolveLoop& resolve);
 
 }  // namespace weft

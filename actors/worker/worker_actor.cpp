@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Numbers the messages to the trainer in the order in which the trainer counts them, unless two
+/// Counts the messages to the trainer. Their numbers are the same as the trainer's, unless two
 /// threads send at once.
 class SentMessages {
  public:
@@ -26,7 +26,7 @@ class SentMessages {
   }
 
  private:
-  const EventWriter events_;  // for the ring that all threads write
+  const EventWriter events_;  // writes to the ring that all threads share
   std::atomic<std::uint64_t> count_{0};
 };
 
@@ -56,8 +56,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, int worker,
   state_of(self).permits = permits;
   state_of(self).sent = std::move(sent);
   static_cast<WatchedWorker*>(self)->find_origins_by([self](const caf::strong_actor_ptr&) {
-    return MessageOrigin{.sequence =
-                             ++state_of(self).received};  // all messages come from the trainer
+    return MessageOrigin{.sequence = ++state_of(self).received};  // only the trainer sends messages
   });
   state_of(self).trainer = trainer;
   route_to_log(self, "weft.worker");

@@ -1,5 +1,5 @@
 #pragma once
-/// The worker's actor: receives the trainer's messages.
+/// The worker's actor, which receives the trainer's messages.
 
 #include <memory>
 

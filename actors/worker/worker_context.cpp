@@ -15,15 +15,15 @@
 namespace weft {
 namespace {
 
-/// The limit on a report. It is small because the trainer keeps every report in its memory, as part
-/// of the history.
+/// The limit on a report's bytes. It is small because the trainer keeps all reports in memory, as
+/// history.
 constexpr std::size_t kReportBytesMax = std::size_t{1} << 20;
 
-/// The number of ctx.step() calls within one step after which a warning is logged.
+/// The number of ctx.step() calls in one step that causes a warning.
 constexpr std::uint64_t kAskedWarned = 10'000'000;
 
-/// A loop that waits for commands tells the trainer so at this interval, because the trainer and
-/// the board must see that it doesn't hang.
+/// The interval at which a waiting loop tells the trainer again that it waits for commands. So the
+/// trainer and the board see that the loop doesn't hang.
 constexpr std::chrono::milliseconds kAwaitsAgain{200};
 
 std::vector<Command> to_commands(std::span<const StoredCommand> stored) {
@@ -71,8 +71,8 @@ WorkerContext::WorkerContext(int worker, std::string job_id, const Assignment& a
   begin_commands(start);
 }
 
-/// Finds out which commands the state knows with which the loop begins: the state that the chips
-/// have kept, or that of a checkpoint.
+/// Finds out which commands are known to the state with which the loop begins, whether the chips
+/// have kept that state or it is from a checkpoint.
 void WorkerContext::begin_commands(const Start& start) {
   const bool is_kept = runtime_.state() != nullptr && start.resume.empty();
   std::vector<CommandMark> marks;
@@ -92,7 +92,7 @@ void WorkerContext::begin_commands(const Start& start) {
                        .marks = std::move(marks)});
 }
 
-/// Reads the commands that are due, and records this with the state of the step.
+/// Reads the commands that are due, and records that with the state of the step.
 std::vector<Command> WorkerContext::read_commands() {
   if (loaders_.is_repeating()) return {};
   CommandsRead read{.worker = worker_, .generation = runtime_.generation()};
@@ -137,8 +137,8 @@ std::vector<Command> WorkerContext::wait_commands(std::source_location where) {
   }
 }
 
-/// Returns the step. Warns if the loop calls this very often, because it may be waiting for a step
-/// that never ends.
+/// Returns the step. Warns if the loop calls step() very often, because the loop may wait for a
+/// step that never ends.
 std::uint64_t WorkerContext::step() const {
   loaders_.asked_step();
   const std::uint64_t step = runtime_.step();
@@ -153,7 +153,7 @@ std::uint64_t WorkerContext::step() const {
 }
 
 void WorkerContext::look_for_nan(const Metrics& metrics, const std::source_location& where) {
-  // Only worker 0's reports are the run's reports, so the other workers don't warn.
+  // Only worker 0's reports belong to the run, so only worker 0 warns.
   if (worker_ != 0 || warned_of_nan_) return;
   const auto number = find_not_finite(metrics);
   if (!number) return;

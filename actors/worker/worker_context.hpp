@@ -1,5 +1,5 @@
 #pragma once
-/// The TrainContext of a worker, and the variable in which a thread finds it.
+/// WorkerContext: the TrainContext of a worker.
 
 #include <optional>
 #include <string>
@@ -81,18 +81,18 @@ class WorkerContext : public TrainContext {
   LoopPublishers publishers_;
   std::uint64_t report_step_ = 0;        // the step of the last report
   std::uint32_t report_number_ = 0;      // number of the next report at that step
-  std::uint32_t checkpoint_number_ = 0;  // number of the next checkpoint, equal in all workers
+  std::uint32_t checkpoint_number_ = 0;  // number of the next checkpoint, the same in all workers
   bool warned_of_nan_ = false;
   mutable std::uint64_t asked_step_ = 0;  // the last result of step()
-  mutable std::uint64_t asked_ = 0;       // how often step() has returned it
+  mutable std::uint64_t asked_ = 0;       // how often step() has returned asked_step_
 };
 
-/// Returns a loop's value as CBOR; "" for null. Throws invalid_argument if it is larger than a
-/// message may be.
+/// Returns a loop's value as CBOR; "" for null. Throws invalid_argument if it is too large for a
+/// message.
 std::string returned_bytes(const Metrics& returned);
 
-/// Returns the source line where the job of this thread's loop was started, or where its Loop is
-/// defined; nothing if this thread runs no loop.
+/// Returns a source line: where the job of this thread's loop was started, or where its Loop is
+/// defined. Returns nothing if this thread runs no loop.
 std::optional<std::string> site_of_this_threads_loop();
 
 }  // namespace weft

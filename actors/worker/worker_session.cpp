@@ -22,7 +22,7 @@
 namespace weft {
 namespace {
 
-/// Returns the number of workers that store to one folder. Their numbers follow each other.
+/// Returns the number of workers that store to the same folder. Their numbers are consecutive.
 int workers_of_folder(const Assignment& assignment, const Start& start) {
   return assignment.num_workers / (start.folders.empty() ? 1 : assignment.num_hosts);
 }
@@ -116,13 +116,14 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity,
            .config = assignment.checkpoint,
            .resumed_from = start.resume,
            .saved_step = start.saved_step == 0 ? std::nullopt : std::optional(start.saved_step)}) {
-  resumed_.reset();  // the runtime has it until the first step has ended
+  resumed_.reset();  // the runtime still uses it during the first step
 }
 
 void WorkerSession::run(const BoundLoop& loop, ReportLog& reports, StageClock& stages) {
   stages.ended("devices");
   link_.permits().begin_step(runtime_.step());
-  // The name is set late, because threads inherit it. The process's first thread keeps its own.
+  // The name is set only now, because threads inherit it. The process's first thread keeps its
+  // name.
   if (::gettid() != ::getpid()) name_this_thread("loop");
   recorder_.state(ActorState::user_code);
   manual_seed(assignment_.seed);
@@ -175,7 +176,7 @@ std::vector<std::unique_ptr<DeviceLink>> WorkerSession::start_devices(JobMemory&
   }
   return devices;
 }
-/// Reports the failure at once, from the device's thread, because the loop may be busy for a long
+/// Reports the failure at once, on the device's thread, because the loop may be busy for a long
 /// time.
 void WorkerSession::device_failed(const std::exception_ptr& failure, std::uint64_t step) {
   const Thrown text = describe(failure);

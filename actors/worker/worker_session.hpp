@@ -23,7 +23,7 @@
 
 namespace weft {
 
-/// Measures the stages of the start-up.
+/// Measures how long each stage of the start-up takes.
 class StageClock {
  public:
   explicit StageClock(std::vector<BootstrapStage> stages) : stages_(std::move(stages)) {}
@@ -35,14 +35,14 @@ class StageClock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Returns whether each worker has cores of its own (WEFT_OWN_CORES).
+/// Returns whether each worker has its own cores (WEFT_OWN_CORES).
 bool owns_cores();
 
-/// Returns where the exception was thrown. Finding the place takes tens of milliseconds, so this
-/// skips the errors that weft throws in all other workers when one worker is lost.
+/// Returns where the exception was thrown. Skips errors that weft throws in the other workers when
+/// a worker is lost, because to find a place takes tens of milliseconds.
 std::string place_of(const std::exception_ptr& thrown, Errc code);
 
-/// Its destructor ends all use of the job's memory.
+/// The destructor ends all use of the job's memory.
 class WorkerSession {
  public:
   WorkerSession(WorkerLink& link, const WorkerIdentity& identity, const Assignment& assignment,
@@ -73,8 +73,8 @@ class WorkerSession {
   Board& board_;
   BlackBoxWriter& box_;
   const Recorder recorder_;
-  const Mesh mesh_;                        // as the memory has it
-  std::shared_ptr<ResumedState> resumed_;  // null unless it resumes a checkpoint
+  const Mesh mesh_;                        // the mesh for the memory
+  std::shared_ptr<ResumedState> resumed_;  // null unless the loop resumes a checkpoint
   std::optional<JobMemory> own_memory_;
   const HostWires wires_;
   const StateSource state_source_;
