@@ -1,5 +1,5 @@
-/// Has the code of docs/porting.md: a test checks that each line on the page's right side occurs in
-/// this file. Code that needs no job is run.
+/// Contains the code of docs/porting.md: a test checks that each line on the page's right side
+/// occurs in this file. Code that needs no job is run.
 
 #include <array>
 #include <fstream>

@@ -54,7 +54,7 @@ TEST(PlanCommand, WritesStableHlo) {
   add_plan(app, code);
   testing::expect_error(Errc::invalid_argument, {"--json", "--stablehlo", "exclude"}, [&] {
     app.parse(std::vector<std::string>{"--json", "--stablehlo", golden_file("plan-v2.bin"),
-                                       "plan"});  // CLI takes the words from the last one on
+                                       "plan"});  // CLI11 parses the words from last to first
   });
 }
 

@@ -272,7 +272,7 @@ TEST(CommandDesk, GoesOnWithTheCommandsOfACheckpoint) {
   EXPECT_EQ(held.scheduled[0].number, 5U);
   const CommandMark marks[] = {{4, 9}, {5, 9}};
   const DeskActions read = desk.read(0, 1, marks, false);
-  ASSERT_EQ(read.answers.size(), 1U);  // nobody waits for the command of the checkpoint
+  ASSERT_EQ(read.answers.size(), 1U);  // nobody waits for the command from the checkpoint
   EXPECT_EQ(read.answers[0].outcome.value(), 9U);
 }
 

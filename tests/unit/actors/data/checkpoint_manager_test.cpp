@@ -189,7 +189,7 @@ struct Large : Module {
   Parameter weight = add_parameter("weight", std::vector<float>(std::size_t{1} << 18), {1 << 18});
 };
 
-/// A source of zeros. A read of it waits until the job's loop waits for a checkpoint.
+/// A source of zeros. A read waits until the job's loop waits for a checkpoint.
 class ReadWhenSaving : public TensorSource {
  public:
   ReadWhenSaving(const std::string& job, std::shared_ptr<const std::atomic<bool>> is_over)
@@ -206,7 +206,7 @@ class ReadWhenSaving : public TensorSource {
 };
 
 /// The memory is enough for the versions that the job needs, but not for one more that a save
-/// holds.
+/// holds. So the loop has to wait for the save.
 TEST_F(Checkpoints, ASaveThatTakesTooMuchMemoryIsWaitedFor) {
   for (const int versions : {1, 2}) {
     const std::size_t room = static_cast<std::size_t>(2 * versions + 1) << 19;
@@ -462,7 +462,7 @@ TEST_F(Checkpoints, TheStepThatTheJobGoesOnFromIsNotDueAgain) {
   }
 }
 
-/// A loaded checkpoint must stay even if others are pruned, because the loop reads it only later.
+/// A checkpoint that the loop loads must not be pruned before the loop has read it.
 TEST_F(Checkpoints, OneThatIsLoadedStaysUntilItIsRead) {
   RunConfig config = every(1);
   config.checkpoint.max_to_keep = 1;

@@ -1,5 +1,5 @@
-/// Tests rows A3 to A15, C11 to C13 and L of the feature table: contradictions between options are
-/// found before anything starts, and each message names the field, the value and the remedy.
+/// Tests that contradictions between options are found before anything starts, and that each
+/// message names the field, the value and the remedy.
 #include "actors/job/validate.hpp"
 
 #include <gtest/gtest.h>

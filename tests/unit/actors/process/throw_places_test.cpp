@@ -123,7 +123,8 @@ TEST(ThrowPlace, IsUnknownWhereNobodyKeepsThrows) {
   EXPECT_EQ(place_of(throwers::throw_error), "");
 }
 
-/// The exception is in memory that earlier exceptions used, and those were thrown.
+/// The exception reuses memory of earlier exceptions that were thrown. Their places must not be
+/// taken for its place.
 TEST(ThrowPlace, IsUnknownOfAnExceptionThatWasNeverThrown) {
   const ThrowsKept kept;
   for (int i = 0; i < 100; ++i) {

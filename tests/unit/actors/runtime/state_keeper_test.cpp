@@ -330,8 +330,8 @@ TEST_F(StateOfTwoWorkers, EachKeepsWhatItAloneHolds) {
   }
 }
 
-/// Chip c has shard c % 2. A chip that has overwritten its replica ignores that replica, and copies
-/// the version from the chip that keeps it.
+/// Chip c has shard c % 2. A chip that has overwritten its replica of the version copies the
+/// version from the chip that keeps it.
 TEST_F(StateOfTwoWorkers, WhoKeepsNoVersionCopiesIt) {
   const Sharding by_model = over({2});
   for (int i = 0; i < 16; ++i) {

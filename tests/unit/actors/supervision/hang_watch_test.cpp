@@ -48,7 +48,8 @@ class HangWatchTest : public ::testing::Test {
   bool all = false;
 };
 
-/// Chip 0 waits for chip 1, which waits for chip 2, which waits for nobody.
+/// Chip 0 waits for chip 1, and chip 1 for chip 2. Chip 2 waits for no chip, so its worker is
+/// named.
 TEST_F(HangWatchTest, NamesTheOneAtTheEndOfTheWaits) {
   const std::vector<ActorRow> rows{device(0, 7, 1), device(1, 7, 2), device(2, 6)};
   EXPECT_TRUE(observe(rows, milliseconds(0)).empty());
@@ -56,7 +57,8 @@ TEST_F(HangWatchTest, NamesTheOneAtTheEndOfTheWaits) {
   EXPECT_EQ(observe(rows, milliseconds(1000)), std::vector{2});
 }
 
-/// The watch may read the board before a slow process has opened its rows.
+/// The watch may read the board before a slow process has opened its rows. Such rows belong to no
+/// worker.
 TEST_F(HangWatchTest, ARowThatNobodyHasOpenedYetIsOfNoWorker) {
   running = true;
   observe({worker(0), device(-1, 0)}, milliseconds(0));

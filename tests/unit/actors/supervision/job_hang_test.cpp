@@ -71,7 +71,8 @@ TEST(JobHang, OfAThreadOfTheTrainersProcessKillsNothing) {
   EXPECT_EQ(words(job.hung(stopped({0}), "nobody moves", 7)), "cancel");
 }
 
-/// An error that the worker itself reports is more specific than what the board shows.
+/// The board decides whom to blame only for a timeout, because other errors of a worker are more
+/// specific than the board.
 TEST(JobHang, TheAwaitedWorkerIsToBlameForATimeoutOnly) {
   for (const Errc error : {Errc::timeout, Errc::loop_failed}) {
     JobState job = running();

@@ -124,7 +124,7 @@ TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
   EXPECT_EQ(words(job.joined(1, 21, 0)), "prepare at 0, start at 0, grant 64");
 }
 
-/// Workers on two hosts may have processes with the same pid.
+/// Workers on two hosts may have processes with the same pid, so a pid alone names no process.
 TEST(JobState, TellsProcessesOfTheSamePidApartByTheirWorkers) {
   JobState job({.num_workers = 2, .recovery = {.max_failures = 1}, .timeout_s = 5});
   job.started(1, 10);
@@ -310,7 +310,7 @@ TEST(JobState, AProcessIsStartedAgainWhenTheLinkToTheOneBeforeHasEnded) {
   EXPECT_EQ(words(second.link_grace_over(0, 2, {}, 0)), "") << "the process was seen to end";
 }
 
-/// The worker may have forked a process that keeps the link open.
+/// A link may outlive its worker if the worker has forked a process that keeps the link open.
 TEST(JobState, ALinkThatOutlivesItsProcessIsNotWaitedForLong) {
   JobState job({.num_workers = 1, .recovery = {.max_failures = -1}, .timeout_s = 5});
   job.joined(0, 100, 0);

@@ -67,7 +67,8 @@ TEST(Permits, NoticesARunThatHasBegunAlready) {
   EXPECT_NE(wrong->message.find("number 2"), std::string::npos);
 }
 
-/// Another worker asks about a new program in a run in which this worker runs a known one.
+/// Another worker has a new program in run 2, in which this worker runs a known program. The other
+/// worker asks for this worker's program.
 TEST(Permits, ShowsTheKnownProgramOfARunThatIsAskedFor) {
   const auto start = [](Permits& permits) {
     permits.shown({.worker = 0, .sequence = 0, .run = 1, .text = "known"});
@@ -254,7 +255,7 @@ TEST(WorkerState, AsksForALeaseOnceAheadOfItsNeedAndAgainWithoutOne) {
   EXPECT_EQ(state.lease_to_ask(10), 10U);
 }
 
-/// The trainer gets this text from the worker's actor unchanged.
+/// The worker's actor sends this report to the trainer unchanged, so it must name the worker.
 TEST(WorkerState, NamesItselfWhereARunIsOvertaken) {
   WorkerState state(3);
   state.start({.generation = 2});

@@ -70,7 +70,8 @@ TEST(Recovery, TheSameFailureThreeTimesBeforeTheFirstStepIsTheProgramsOwn) {
             "; the worker failed like this 3 times, and no step was kept");
 }
 
-/// On a machine under load, several random kills may come before the first step.
+/// On a machine under load, several random kills may come before the first step, so a job gives up
+/// only after many.
 TEST(Recovery, KillsBeforeTheFirstStepAreChanceUntilTheyAreMany) {
   Recovery recovery(any_number());
   for (int i = 0; i < 19; ++i) {
@@ -142,7 +143,8 @@ TEST(Recovery, WorkersThatFailInTurnFailAlike) {
             "; the worker failed like this 3 times, and no step was kept");
 }
 
-/// A job that keeps one version of the state and has no checkpoint yet always resumes at step 0.
+/// A job that keeps one version of the state and has no checkpoint yet always resumes at step 0,
+/// however many steps it has taken.
 TEST(Recovery, StepsThatWereTakenCountThoughNoneIsKept) {
   Recovery recovery(any_number());
   Failure failure = crashed(1);

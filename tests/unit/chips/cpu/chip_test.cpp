@@ -225,7 +225,8 @@ TEST(Chip, TellsTheCallsOfDifferentBodiesApart) {
   other.join();
 }
 
-/// Each call is made in pieces, and all pieces of the smaller call equal pieces of the larger one.
+/// Each call is made in pieces. All pieces of the smaller call equal pieces of the larger call, so
+/// the pieces don't show the difference.
 TEST(Chip, FindsSizesThatDifferThoughTheirPiecesAgree) {
   EngineMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [](Chip& chip) {

@@ -134,8 +134,8 @@ TEST(Executor, IsExactInLoopsOverSeveralOps) {
   EXPECT_GT(tiled, 1000U);
 }
 
-/// Runs two programs in turn. One shares values in memory in which the other has temporaries, and
-/// chips may be a run ahead of others.
+/// Runs two programs in turn. One stores shared values where the other stores temporaries, and a
+/// chip may be a run ahead of other chips.
 TEST(Executor, SharesWhatIsGathered) {
   const Target share_all = testing::cpu_target_with({.shared_bytes_min = 0});
   for (const Mesh& mesh : meshes()) {

@@ -73,7 +73,8 @@ TEST(StateHash, TellsWhichChipsHoldTheSamePiece) {
 
 TEST(StateHash, PassesOverPadding) {
   const Mesh mesh({2, 2}, {"data", "model"});
-  // 3 columns are divided over 2 chips: in each row of the second chip, a column and then padding.
+  // 3 columns are divided over 2 chips: each row of the second chip has one column and then
+  // padding.
   const Floats left{1, 2, 4, 5};
   const Hashed hashed(mesh, one(mesh, {2, 3}, {{}, {"model"}}),
                       {left, {3, 70, 6, 71}, left, {3, 80, 6, 81}});

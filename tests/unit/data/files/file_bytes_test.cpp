@@ -34,7 +34,7 @@ TEST_F(FileBytes, AreTheWholeFileUpToTheLimit) {
                         [&] { read_file_bytes(path, 100); });
 }
 
-/// Files in /proc have the size 0 in their metadata.
+/// Files in /proc have the size 0 in their metadata, but aren't empty.
 TEST_F(FileBytes, AreReadWhateverSizeTheFileSays) {
   EXPECT_GT(read_file_bytes("/proc/self/maps", 1 << 20).size(), 100U);
   testing::expect_error(Errc::invalid_argument, {"more than 100 bytes"},

@@ -257,7 +257,7 @@ TEST(S3Storage, TakesWhatAnEarlierAttemptStoredForItsOwn) {
   }
 }
 
-/// A server that accepts uploads in parts and has this fault.
+/// A server that accepts uploads in parts and has the given fault.
 class PartServer {
  public:
   explicit PartServer(std::string fault) : fault_(std::move(fault)), server_(answer()) {}

@@ -44,7 +44,7 @@ TEST(ProcessState, OfAnEndedProcessIsGone) {
   EXPECT_TRUE(read_process(0, boottime_ns()).gone());
 }
 
-/// The system reuses process ids, so a process that began later is another one.
+/// The system reuses process ids, so a process with this id that began later is another process.
 TEST(ProcessState, AProcessThatBeganAfterTheOneThatIsMeantIsAnother) {
   EXPECT_TRUE(read_process(::getpid(), 1).gone());
 }

@@ -193,7 +193,7 @@ TEST(SystemWhy, NamesAnActorThatCallsItself) {
   EXPECT_EQ(why.roots[0].headline, "a circle of calls: a[0].f > a[0].h, for 1.0 s");
 }
 
-/// b and c share a thread, which c occupies.
+/// b and c share a thread, which c occupies, so a call of b waits for c.
 TEST(SystemWhy, FollowsAWaitToTheActorThatOccupiesTheThread) {
   MadeSystem system(2);
   const auto a = system.add("a", {"f"}, {0});

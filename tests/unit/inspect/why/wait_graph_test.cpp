@@ -89,7 +89,8 @@ TEST(WaitGraph, AChipBehindInItsCommitIsAwaited) {
   EXPECT_EQ(graph.roots(), (Roots{{node_of_worker(1)}}));
 }
 
-/// The chip has called #2 since it began #1, for which it waits now. All have arrived at #2.
+/// A chip may begin a collective and call others before it waits for the first one. Here chip 0
+/// waits for #1, although all chips have arrived at #2.
 TEST(WaitGraph, AChipMayWaitForACollectiveBeforeItsLastOne) {
   MadeJob job(2, 1);
   job.pass("first");

@@ -20,7 +20,8 @@ using testing::expect_near;
 using testing::f32;
 using Floats = std::vector<float>;
 
-/// Has two parameters of the same type. The gradient of each element of a is 1, and of b is 10.
+/// A fixture with two parameters of the same type. The gradient of each element of a is 1, and of b
+/// is 10.
 class GradientOwners : public testing::TensorTest {
  protected:
   Tensor loss() const { return sum(a) + sum(b) * 10.0; }

@@ -33,7 +33,8 @@ void set(Parameter parameter, const Floats& elements) {
   parameter.assign(to_device(elements, parameter.shape()));
 }
 
-/// Has W = [[1, 0], [0, 1], [1, 1]], b = [0.5, 0, 0], A = [[1, 2]] and B = [[1], [0], [-1]].
+/// A fixture with W = [[1, 0], [0, 1], [1, 1]], b = [0.5, 0, 0], A = [[1, 2]] and B = [[1], [0],
+/// [-1]].
 class LoRATest : public testing::TensorTest {
  protected:
   void set_all(const LoRA& lora) {

@@ -135,8 +135,8 @@ TEST(ShardState, MayBeClippedByANorm) {
             kSharded);
 }
 
-/// State that updates no parameter may be an average of parameters or accumulated gradients, which
-/// a single worker may read.
+/// State that updates no parameter may be an average of parameters or accumulated gradients. It
+/// isn't sharded, because a single worker may read it.
 TEST(ShardState, StaysWholeIfNoParameterIsUpdatedByIt) {
   const std::string scaled = R"(  %6 = negate %5 : f32[4,4]
   %7 = negate %6 : f32[4,4]

@@ -199,8 +199,8 @@ TEST_F(OverlapTest, RefusesAWaitForACollectiveOfAHost) {
                [&] { verify(plan, mesh); });
 }
 
-/// An operand of a bucket that another collective reads between hosts lives until the end of both,
-/// and so does the rest of the bucket.
+/// If another collective between hosts also reads an operand of a bucket, the complete bucket lives
+/// until both collectives have ended.
 TEST_F(OverlapTest, ABucketLivesAsLongAsTheLongestOfItsValues) {
   const TensorType small{DType::f32, {256, 256}};  // so that two sums fit into a bucket
   const ValueId a = program_.add_input(small, InputKind::param, "a", Sharding::closed());

@@ -233,7 +233,7 @@ TEST(Plan, OfATargetWithoutLoopsHasAllValuesInTheChipsMemory) {
   }
 }
 
-/// kCpuTarget computes convolutions and pools with the features last, and kContraryTarget doesn't.
+/// Only kCpuTarget moves features to the last dim, so only its plans have transposes.
 TEST(Plan, OfATargetWithFeaturesFirstHasNoTransposes) {
   Program program;
   Builder b(program);

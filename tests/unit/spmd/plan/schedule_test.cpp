@@ -16,8 +16,8 @@ using testing::kinds_of;
 
 const Mesh kMesh({2, 1}, {"data", "model"});
 
-/// Has the data x of 2 x 4 elements on a chip, and the parameters w of `size` x 4 elements and n of
-/// one element.
+/// A fixture with the data x of 2 x 4 elements on a chip, and the parameters w of `size` x 4
+/// elements and n of one element.
 class Schedule : public ::testing::Test {
  protected:
   ValueId parameter(Shape shape, const char* name) {

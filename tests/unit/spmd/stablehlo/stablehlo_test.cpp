@@ -211,7 +211,7 @@ class EveryOp : public ::testing::TestWithParam<OpExample> {
   static void SetUpTestSuite() { testing::custom_target(testing::CustomKind::affine, 2); }
 };
 
-/// Texts of the op in both forms of collectives, for a chip of the mesh.
+/// Checks the op's texts for a chip of the mesh, with both forms of collectives.
 TEST_P(EveryOp, HasATextOfGoodForm) {
   const OpExample& example = GetParam();
   Program program = parse_program(testing::text_of(example), kMesh);

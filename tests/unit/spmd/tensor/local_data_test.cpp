@@ -93,7 +93,7 @@ TEST(LocalData, MayBeOfAnyDType) {
   EXPECT_EQ(to_device_local(std::array{Bf16(1.0F), Bf16(2.0F)}, {2}).type().to_string(), "bf16[4]");
 }
 
-/// The programs of all workers must be equal, even if only one worker's labels have an ignored one.
+/// The programs of all workers must be equal, even if only one worker has an ignored label.
 TEST(LocalData, LabelsMayAllHaveIgnoredOnes) {
   Worker worker(0);
   const std::vector<std::int32_t> labels{0, 1};

@@ -200,7 +200,7 @@ TEST_F(Read, AGradientFlowsPastUpdatedStatistics) {
   EXPECT_EQ(mean_of.to_vector(), (Floats{5.5, 6}));
 }
 
-/// Without steps, each read runs the last update and the next forward pass.
+/// If a loop never ends a step, each read runs the last update and the next forward pass.
 TEST_F(Read, ALoopThatNeverEndsAStepTrainsAsOneThatDoes) {
   const auto train = [&](const char* name, bool ends_steps) {
     Parameter p = make_parameter(name, Floats{1, 2}, {2});

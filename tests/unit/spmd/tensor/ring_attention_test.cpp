@@ -75,7 +75,8 @@ TEST(RingAttention, SharesHeadsOfKeys) {
   expect_as_attention(kRing, {.causal = true, .enable_gqa = true}, {1, 4, 8, 4}, {1, 2, 8, 4});
 }
 
-/// The axis over which batch or heads are sharded isn't manual.
+/// The function is manual only over the ring's axis, not over the axis that shards the batch or the
+/// heads.
 TEST(RingAttention, LeavesOtherAxesToPropagation) {
   expect_as_attention(kGrid, {.causal = true}, {2, 2, 8, 4}, {2, 2, 8, 4});
 }

@@ -36,7 +36,7 @@ constexpr RingId kLoop{RingKind::loop, 0};
 constexpr RingId kLink{RingKind::link, 0};
 constexpr RingId kThreads{RingKind::shared, 0};
 
-/// Has the id of a job, whose black box is removed at the end.
+/// A fixture with the id of a job. The job's black box is removed at the end of a test.
 class BlackBoxTest : public ::testing::Test {
  protected:
   ~BlackBoxTest() override { Segment::remove(BlackBoxWriter::segment_name(job)); }

@@ -37,7 +37,7 @@ BoardHeader header_of(std::string job) {
           .started_unix_ns = 1'700'000'000'000'000'000};
 }
 
-/// Has the id of a job, whose board is removed at the end.
+/// A fixture with the id of a job. The job's board is removed at the end of a test.
 class BoardTest : public ::testing::Test {
  protected:
   ~BoardTest() override { Segment::remove(Board::segment_name(job)); }

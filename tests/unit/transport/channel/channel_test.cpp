@@ -34,7 +34,7 @@ std::string text_of(const ChannelFrame& frame) {
   return {reinterpret_cast<const char*>(frame.bytes().data()), frame.bytes().size()};
 }
 
-/// Makes channels whose both sides are in this thread. Their names are removed at the end.
+/// A fixture that makes channels with both sides in this thread. Removes their names at the end.
 class ChannelTest : public ::testing::Test {
  protected:
   ~ChannelTest() override { JobMemory::remove(job); }
@@ -161,7 +161,7 @@ TEST_F(ChannelTest, EndsAfterTheLastFrameOfAWriterThatClosed) {
   {
     ChannelWriter writer(channel, kSleepy);
     publish_text(writer, "a");
-    publish_text(writer, "b");  // no slot is free, but the end has a word of its own
+    publish_text(writer, "b");  // no slot is free now, but close() needs none
     writer.close();
     expect_error(Errc::invalid_argument, {"after close()"}, [&] { writer.loan(1); });
   }
@@ -389,7 +389,7 @@ void run_damaged(Channel& channel, int at, const std::function<void()>& damage) 
   }
 }
 
-/// A process that is killed may leave a damaged header to the next process that opens the channel.
+/// A killed process may leave a damaged header to the next process that opens the channel.
 TEST_F(ChannelTest, NoFlippedBitOfAHeaderLeadsOutOfTheChannel) {
   const Channel made = Channel::create(options());
   std::byte* const header = made.segment().data();

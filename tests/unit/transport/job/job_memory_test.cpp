@@ -23,7 +23,7 @@ using testing::unique_job;
 
 constexpr std::size_t kCapacity = std::size_t{1} << 20;
 
-/// Has the id of a job, whose segments are removed at the end.
+/// A fixture with the id of a job. The job's segments are removed at the end of a test.
 class JobMemoryTest : public ::testing::Test {
  protected:
   ~JobMemoryTest() override { JobMemory::remove(job); }

@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Has the id of a job and its run folder. Both are removed at the end.
+/// A fixture with the id of a job and its run folder. Removes what belongs to them at the end of a
+/// test.
 class JobRecordTest : public ::testing::Test {
  protected:
   void SetUp() override { fs::create_directories(run_dir); }

@@ -24,7 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::unique_job;
 
-/// Has a job's id and a control root that only this process uses, and makes the job's files in it.
+/// A fixture with a job's id and a control root that only this process uses. It makes the job's
+/// files in the control root.
 class RemainsTest : public ::testing::Test {
  protected:
   RemainsTest() {

@@ -71,9 +71,9 @@ class Lanes : public ::testing::Test {
 
   std::string system_ = unique_job();
   PeerTable table_ = PeerTable::create(system_);
-  std::vector<InMessage> last_;  ///< taken while a death was settled
+  std::vector<InMessage> last_;  ///< messages that were taken while a death was settled
   std::optional<Burial> burial_;
-  bool is_free_ = false;  ///< the slot of the peer buried last is free again
+  bool is_free_ = false;  ///< the slot of the last buried peer is free again
 };
 
 TEST_F(Lanes, DeliverMessagesInOrderWithTheirHeadings) {
@@ -335,7 +335,7 @@ TEST_F(Lanes, ASlotIsNotGivenAwayBeforeAllHaveSettled) {
     EXPECT_EQ(text(*slow, message.blocks()[0], 10), "on its way");
     slow->blocks().release(message.blocks()[0]);
   });
-  EXPECT_FALSE(burial.finish());  // its second port hasn't settled
+  EXPECT_FALSE(burial.finish());  // the second port of `slow` hasn't settled
   slow->settle(1, [](const InMessage&) {});
   EXPECT_TRUE(burial.finish());
 }

@@ -30,7 +30,8 @@ using testing::unique_job;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-/// Has the name of a segment that doesn't exist. It is removed at the end.
+/// A fixture with the name of a segment that doesn't exist yet. The segment is removed at the end
+/// of a test.
 class SegmentTest : public ::testing::Test {
  protected:
   ~SegmentTest() override { unlink(path.c_str()); }
@@ -344,7 +345,7 @@ TEST_F(SegmentTest, SaysHowToEnlargeAFullFolderAndChangesNothing) {
   });
 }
 
-/// The kernel kills a process that makes a file grow beyond this limit.
+/// The kernel kills a process that makes a file grow beyond the limit of file sizes.
 TEST_F(SegmentTest, NamesALimitOfFileSizesThatIsTooLow) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

@@ -193,7 +193,7 @@ TEST_F(CheckpointObjects, KeepOneCopyOnThisMachine) {
   EXPECT_EQ(manifests, 1U);
 }
 
-/// These files were written by other programs. They are alone or in a folder.
+/// Files that other programs have written are read too, alone or in a folder.
 TEST_F(CheckpointObjects, OtherFilesOfTensorsAreReadAsWell) {
   const auto upload = [&](const std::string& golden, const std::string& url) {
     std::ifstream file(testing::golden_path(golden), std::ios::binary);

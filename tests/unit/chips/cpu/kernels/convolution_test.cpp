@@ -163,8 +163,8 @@ TEST(Convolution, GradientsOfLayersAreOneDnnsBackwardPrimitives) {
       std::mt19937 random(3);
       KernelCase test;
       make_layer(test, layer, DType::f32, random, groups);
-      // A convolution with one window over all of x looks like a gradient by weights, unless it has
-      // groups.
+      // A convolution with one window over all of x looks like a gradient with respect to weights,
+      // unless it has groups.
       const bool whole = layer.w[2] == layer.x[2] && groups == 1;
       EXPECT_EQ(method_of(test, 0),
                 whole ? ConvolutionMethod::backward_weights : ConvolutionMethod::forward);

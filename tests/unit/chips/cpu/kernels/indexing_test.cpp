@@ -125,7 +125,7 @@ TEST(Indexing, RandomBitsAgreeWithTheInterpreter) {
   });
 }
 
-/// Tests ops whose dim 0 both axes of a mesh (2,3) shard, with the second axis major.
+/// Tests ops whose dim 0 is sharded over both axes of a mesh (2,3), with the second axis major.
 class IndexingOnAMesh : public ::testing::Test {
  protected:
   std::int64_t index_of(int position) const { return mesh_.index_in(position, atoms_); }

@@ -49,7 +49,8 @@ TEST(Reduce, IsExactOnWholeNumbers) {
   }
 }
 
-// The kernel computes results in pieces of 2048 columns and adds four rows at a time.
+// The kernel computes results in pieces of 2048 columns and adds four rows at a time, so the sizes
+// include remainders of both.
 TEST(Reduce, OverRowsOfManyColumnsIsExactOnWholeNumbers) {
   std::mt19937 random(11);
   for (const std::int64_t rows : {1, 3, 4, 9}) {
