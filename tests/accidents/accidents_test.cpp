@@ -333,7 +333,8 @@ std::string is_accused(const Why& why) {
 
 class HealthyJobs : public ::testing::TestWithParam<Healthy> {};
 
-/// Two snapshots 10 ms apart catch the job at rest more often than snapshots 50 ms apart would.
+/// The snapshots are only 10 ms apart. A healthy job rests for 10 ms more often than for 50 ms, so
+/// wrong answers would be more likely.
 TEST_P(HealthyJobs, AreNeverCalledHungAndNeverAccused) {
   constexpr int kBetweenLooksMs = 10;
   const Healthy& healthy = GetParam();

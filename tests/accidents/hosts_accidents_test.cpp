@@ -311,7 +311,7 @@ TEST_F(OtherMachine, HasItsEventsInTheTrace) {
       << trace.output();
 }
 
-/// While a job waits for a host in place of a lost one, no process of it is to blame.
+/// While a job waits for a host that replaces a lost one, no process of the job is to blame.
 TEST(LostHost, IsNamedWhileTheJobWaitsForAnother) {
   HostsJob job("pause", {}, {"--max-failures", "1"});
   job.wait_until_staged(true);

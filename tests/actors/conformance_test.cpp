@@ -465,8 +465,7 @@ TYPED_TEST(ActorDeaths, CanMakeAllActorsOfAProcessAgain) {
             (std::vector<std::uint32_t>{2, 2, 1, 1}));
 }
 
-/// The second failure comes while the process that is started because of the first one hasn't
-/// joined.
+/// The second failure comes before the process that replaces the first failed process has joined.
 TYPED_TEST(ActorDeaths, AndAFailureMeanwhileMakeTheMeshAgain) {
   SpawnOptions options = this->options(2);
   options.supervision = {.max_restarts = -1, .backoff_s = 0, .restart = ActorRestart::mesh};

@@ -319,7 +319,7 @@ TEST(TestPipes, EndEarlyIfTheirWriterIsKilled) {
   EXPECT_GE(counts.size(), 5U) << "kills don't come at different moments";
 }
 
-/// An actor with a Session runs in a test unchanged.
+/// An actor with a Session needs no change to run in an ActorTest.
 TEST(TestJobs, FeedSessions) {
   struct Net : Module {
     Linear a{*this, "a", {.in_features = 2, .out_features = 1, .bias = false}};

@@ -110,7 +110,8 @@ TEST(ActorSystems, WarnOfFunctionsThatDelayOtherActors) {
   EXPECT_EQ(log.find("alone"), std::string::npos) << log;
 }
 
-/// The actors have the same row, each in its system.
+/// The two actors have equal row numbers, but in different systems, so their waits must not be
+/// confused.
 TEST(ActorSystems, MayWaitForEachOthersActors) {
   ActorSystem first;
   ActorSystem second;

@@ -63,7 +63,8 @@ class CollectiveFaults : public TeamTest<Team> {
 
 TYPED_TEST_SUITE(CollectiveFaults, Teams);
 
-/// With these counts the collective uses the control lines, the mailboxes, and only the arenas.
+/// Tests three counts, with which the collective uses the control lines, the mailboxes, or only the
+/// arenas.
 TYPED_TEST(CollectiveFaults, EveryChipLearnsWhoCalledSomethingElse) {
   for (const std::int64_t count : {2, 100, 50'000}) {
     SCOPED_TRACE(count);

@@ -320,7 +320,7 @@ TEST_P(WiresConform, NameThePeersThatAreMissing) {
   EXPECT_EQ(ChildProcess(body).join(), "");
 }
 
-/// Each of these differs from what member 1 expects of member 0.
+/// Each of these changes makes member 0 differ from what member 1 expects.
 TEST_P(WiresConform, ConnectOnlyEndsThatMeanEachOther) {
   const WireKind kind = GetParam();
   const std::pair<std::string_view, std::function<void(WireConfig&)>> changes[] = {

@@ -37,7 +37,8 @@ TEST(Plugin, RunsJobsBesideThoseOfAHostWithAnotherCopyOfWeft) {
   }
 }
 
-/// A worker would load the replacement, and run other code than the trainer.
+/// If the plug-in's file has been replaced, a worker would load the replacement and run other code
+/// than the trainer.
 TEST(Plugin, ThatWasReplacedWhileItIsLoadedIsRefused) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("weft-plugin-{}", ::getpid());
   fs::create_directories(folder);
@@ -214,7 +215,7 @@ TEST(Server, EndsItsJobsCleanlyAtSigterm) {
   for (const std::string& job : jobs) testing::expect_nothing_left(job);
 }
 
-/// A killed worker costs a service only a few milliseconds.
+/// A worker of a job is killed. The job continues, and the server still answers requests about it.
 TEST(Server, AJobOutlivesItsWorkers) {
   Server server;
   const std::string job = server.post("/jobs", R"({"steps": 3000})").at("job");

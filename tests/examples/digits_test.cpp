@@ -74,8 +74,9 @@ TEST(Digits, WritesItsJsonWhereItFailsBeforeItReports) {
   EXPECT_NE(error.find("don't divide dim 0, of size 32"), std::string::npos) << error;
 }
 
-/// Each size of /dev/shm is too small for something else: the board, the black box, the control
-/// segment, the mailboxes, the buffers of the first chips, or those of later chips.
+/// Each size of /dev/shm is too small for another part of the job's memory: the board, the black
+/// box, the control segment, the mailboxes, the buffers of the first chips, or those of later
+/// chips.
 TEST(Digits, SaysHowToEnlargeAFullShmAndLeavesNothing) {
   for (const std::size_t kib : {8, 64, 256, 1024, 4096, 12288}) {
     testing::in_own_shm(fmt::format("size={}k", kib), [kib] {

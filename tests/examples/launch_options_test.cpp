@@ -275,7 +275,7 @@ TEST(LaunchOptions, TheFolderIsWhereTheProgramBelievesToBe) {
   EXPECT_EQ(said, real + "\n" + real + "\n");
 }
 
-/// A killed program's progress bar doesn't end with a newline.
+/// The progress bar of a killed program doesn't end with a newline, so the launcher has to add one.
 TEST(LaunchOutput, WhatTheLauncherSaysHasALineOfItsOwn) {
   const Ended ended = on_terminal({WEFT, "launch", "--timeout", "0.2", "--", "/bin/sh", "-c",
                                    "printf 'epoch 3/60 [===  ]' >&2; exec sleep 100"});

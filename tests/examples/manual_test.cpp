@@ -108,7 +108,7 @@ TEST(Command, SaysWhatMayHaveBeenMeant) {
   expect_said({"xylophone"}, 1, "there is no command \"weft xylophone\": weft has launch, ");
 }
 
-/// Loading these libraries would take longer than inspecting a job.
+/// Loading the libraries for datasets would take longer than inspecting a job.
 TEST(Command, IsNotLinkedWithReadersOfDatasets) {
   AppProcess process({"/usr/bin/ldd", WEFT});
   EXPECT_EQ(process.wait(), 0);

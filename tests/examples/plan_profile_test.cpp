@@ -122,7 +122,8 @@ void wait_for_step(const std::string& job, std::uint64_t step) {
   });
 }
 
-/// The running job takes cores away from the measurement of the limits.
+/// The running job uses cores while the machine's limits are measured, so the measured limits are
+/// too low.
 TEST(PlanProfile, OfAJobThatRunsSaysThatLimitsAreTooLow) {
   const TemporaryFolder home;
   AppProcess app({DIGITS, "--workers", "2", "--chips", "1", "--epochs", "1000000"},

@@ -194,7 +194,7 @@ TEST(WeftLaunch, RunsTheMainJobOnOtherSizesThanItsOwn) {
   EXPECT_EQ(app.wait(), 0) << app.output();
 }
 
-/// Plain data parallelism uses half of the default mesh's chips, and the job says so once.
+/// On the default mesh, plain data parallelism uses half of the chips. The job prints a hint once.
 TEST(WeftLaunch, RunsAJobOnTheMeshThatTheHintNames) {
   const auto train = [](std::vector<std::string> words) {
     words.insert(words.begin(), {WEFT, "launch", "-n", "2", "--chips", "2"});
@@ -403,7 +403,7 @@ TEST(WeftInspect, ShowsControlCharactersOfABoardAsText) {
   EXPECT_EQ(json.at("mesh").at("axes")[0], "c\uFFFD");
 }
 
-/// The system clock may have been set back or ahead by years since the board's times were written.
+/// The system clock may have been set back or ahead by years since the board was written.
 TEST(WeftInspect, TakesAJobForAliveWhateverTheClockSays) {
   using std::chrono::system_clock;
   for (const auto years : {-20, 20}) {
@@ -412,7 +412,7 @@ TEST(WeftInspect, TakesAJobForAliveWhateverTheClockSays) {
   }
 }
 
-/// The board has this process's id as the trainer's, so a process with the trainer's id exists.
+/// The board names this process as its trainer, but this process doesn't hold the board.
 TEST(WeftInspect, TakesAJobWhoseBoardNobodyHoldsForDead) {
   ForgedBoard board;
   board.let_go();

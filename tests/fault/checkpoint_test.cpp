@@ -182,7 +182,8 @@ bool has_unfinished(const std::string& folder) {
   });
 }
 
-/// Kills all processes of 16 chips at once, when a checkpoint is half written; 4 chips continue.
+/// Kills all processes of 16 chips at once, when a checkpoint is half written. A job on 4 chips
+/// continues from the newest complete checkpoint.
 TEST(Checkpoint, AKillInTheMiddleOfASaveLeavesACurveThatGoesOnOnFewerChips) {
   std::mt19937_64 random(4);
   std::optional<testing::TemporaryFolder> folder;
@@ -242,7 +243,7 @@ TEST(Checkpoint, OfOneWorkerAloneIsAnErrorWithItsLine) {
   expect_words(result, {"worker 1", "the save at fault_app.cpp:", "the sync at fault_app.cpp:"});
 }
 
-/// The test also makes a second save, for which workers send only changes, not all names.
+/// Also tests a second save, because workers send the names of all tensors only for the first one.
 TEST(Checkpoint, OfOtherTensorsIsAnErrorThatNamesTheFirst) {
   FaultApp app({"--mode", "save_other", "--at", "4"});
   const Json result = failure_of(app);
@@ -271,7 +272,8 @@ TEST(Checkpoint, WhatALoadReplacesInTheMiddleOfARunSurvivesALoss) {
   }
 }
 
-/// The worker dies in the only save that is due, after all chips have passed the saved step.
+/// The worker dies in the only save that is due, after all chips have passed the saved step, so a
+/// later step is saved instead.
 TEST(Checkpoint, ThatALossDropsIsMadeUpAfterIt) {
   FaultApp app({"--mode", "die_saving", "--managed", "--save-every", "1000", "--steps", "1500",
                 "--max-failures", "1"});

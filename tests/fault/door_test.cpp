@@ -73,8 +73,8 @@ void expect_refuses_another_user(const fs::path& folder, const std::string& word
   EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
 }
 
-/// A worker waits in stop_at_mark() while strangers connect. It is killed while some of them are
-/// still connected, and the process that replaces it has to join in spite of them.
+/// A worker waits in stop_at_mark() while strangers connect. The worker is killed while some of
+/// them are still connected, and its next process has to join in spite of them.
 TEST(Door, StrangersChangeNoBitOfTheResult) {
   FaultApp calm({"--mode", "none", "--max-failures", "1"});
   ASSERT_EQ(calm.wait(), 0) << calm.output();

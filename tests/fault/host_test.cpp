@@ -42,7 +42,7 @@ TEST(Host, AFitInsideAFitIsRefused) {
   }
 }
 
-/// The job continues though its output has no reader, and it cleans up.
+/// A job whose output has no reader continues, and cleans up at its end.
 TEST(Host, AClosedStdoutIsNoReasonToLeaveAnything) {
   FaultApp app({"--mode", "none"});
   const std::string job = app.job();
@@ -140,8 +140,8 @@ TEST(Host, ARunFolderThatIsLostIsAnErrorInTheResult) {
   expect_words(result, {"progress.csv", "the run's folder", "was removed while the job ran"});
 }
 
-/// While the worker waits it reports nothing, so only its restart needs the run folder: the new
-/// process has no place for its log.
+/// While the worker waits it reports nothing. So only its restart needs the lost run folder, for
+/// the log of the new process.
 TEST(Host, ARunFolderThatIsLostBeforeAWorkerComesAgainIsNamed) {
   FaultApp app({"--mode", "mark", "--at", "0", "--max-failures", "-1"});
   const std::string job = app.job();
@@ -253,7 +253,8 @@ bool has_arenas(int pid, const std::string& job) {
   return found;
 }
 
-/// A worker's child may outlive the whole job. It must not keep memory or a lock of the job.
+/// A child that a worker has forked may outlive the job. It must not keep memory or a lock of the
+/// job.
 TEST(Host, AChildThatAWorkerForkedHasNoArenas) {
   for (const char* max_failures : {"0", "1"}) {
     FaultApp app({"--mode", "fork", "--at", "3", "--max-failures", max_failures});

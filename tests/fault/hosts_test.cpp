@@ -144,7 +144,7 @@ TEST(Hosts, TrainWithSumsThatGoOnWithTheBitsOfOneMemory) {
   EXPECT_GT(waits_in(folder.path()), 0U);
 }
 
-/// Host 0 doesn't know by which of its addresses the others reach it if they meet by a file.
+/// If hosts meet by a file, host 0 doesn't know which of its addresses other hosts can reach.
 TEST(Hosts, NeedANetworkForUcxIfTheyMeetByAFile) {
   const testing::TemporaryFolder folder;
   const std::vector<std::string> words{HOST_APP,    "--wire",      "ucx",    "--timeout", "60",

@@ -12,7 +12,7 @@ using testing::expect_words;
 using testing::failure_of;
 using testing::FaultApp;
 
-/// Worker 1 makes the mistake in the program's fourth run, which is step 3.
+/// In the program's fourth run, which is step 3, worker 1 has other data than the other workers.
 TEST(Mistakes, DataThatDifferBetweenWorkersAreRefusedWithTensorLineAndWorker) {
   FaultApp app({"--mode", "other_data"});
   const auto result = failure_of(app);

@@ -191,7 +191,8 @@ TEST(Recovery, FindsWhatTheLoopHadAtThatStep) {
   }
 }
 
-/// The recovered 'weight' is the first parameter of that name, which the loop doesn't use.
+/// The loop makes two parameters named 'weight' and doesn't use the first one, which gets the
+/// recovered value.
 TEST(Recovery, NamesAParameterWhoseNameAnotherHas) {
   FaultApp calm({"--mode", "twin", "--steps", "8", "--at", "99"});
   EXPECT_EQ(calm.wait(), 0) << calm.output();
@@ -216,7 +217,8 @@ TEST(Recovery, SurvivesAHangAndSaysWhatItWas) {
   expect_survives("deadlock", {"worker 1", "hangs", "sleeps", "worker-1.log"}, timeout);
 }
 
-/// No other worker waits for the hung one: the trainer notices that no step ends.
+/// No other worker waits for the hung worker, so only the trainer can notice the hang: no step
+/// ends.
 TEST(Recovery, SurvivesAHangOfTheOnlyWorker) {
   FaultApp calm({"--mode", "none", "--workers", "1"});
   ASSERT_EQ(calm.wait(), 0) << calm.output();
@@ -339,7 +341,8 @@ TEST(Recovery, GoesOnAtAManagersCheckpointWhereOneVersionIsKept) {
   expect_goes_on_at_a_checkpoint(true);
 }
 
-/// After the kill the loops run again from the last step's checkpoint, and report their end again.
+/// After the kill the loops continue from the last step's checkpoint, and make their last report
+/// again.
 TEST(Recovery, TheLastReportCountsOnceWhereOneVersionIsKept) {
   FaultApp app({"--mode", "ends_again", "--at", "99", "--state-versions", "1", "--save-every", "8",
                 "--max-failures", "1", "--workers", "2"});

@@ -353,8 +353,8 @@ TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   EXPECT_EQ(segments(job), 0U);
 }
 
-/// Another job of the same user removes the memory of dead jobs after the trainer's death and
-/// before the launcher looks for it.
+/// After the trainer's death, another job of the same user removes the memory of dead jobs before
+/// the launcher has read it.
 TEST_F(Rescue, LaunchLosesNoStepToAnotherJobThatBegins) {
   std::mt19937_64 random(5);
   AppProcess app(launch_digits("1"), here());

@@ -10,7 +10,7 @@ namespace {
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-/// Worker 0 has stages 0 and 1, worker 1 has stages 2 and 3.
+/// Worker 0 has stages 0 and 1 of the pipeline, worker 1 has stages 2 and 3.
 TEST(ShardMapRecovery, APipelineThatLosesAStageGoesOnWithTheSameBits) {
   const Words words{PIPELINE, "--workers",      "2", "--chips",  "2", "--topology", "1x4", "--size",
                     "16",     "--heads",        "2", "--length", "8", "--steps",    "120", "--json",

@@ -71,7 +71,7 @@ TEST_F(Tls, AJobMayListenAtIpv6) {
   EXPECT_EQ(times(testing::trainer_log(app.result()), "control at tls://[::1]:"), 1U);
 }
 
-/// The machine's openssl.cnf sets the TLS version of programs that don't set it themselves.
+/// openssl.cnf limits the TLS versions of programs that don't set them. weft sets its own version.
 TEST_F(Tls, AMachineWhoseOpensslPrefersTls12RunsAJob) {
   const std::string file = folder + "/openssl.cnf";
   std::ofstream(file) << "openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\n"
@@ -133,8 +133,8 @@ void expect_takes_handshakes(std::uint16_t port, int count, std::deque<TcpStrang
   testing::expect_takes_handshakes(port, count, wholes, record(512, hello), silent);
 }
 
-/// A worker waits in stop_at_mark() while strangers connect. It is killed while some of them are
-/// still connected, and the process that replaces it has to join in spite of them.
+/// A worker waits in stop_at_mark() while strangers connect. The worker is killed while some of
+/// them are still connected, and its next process has to join in spite of them.
 TEST_F(Tls, StrangersChangeNoBitOfTheResult) {
   FaultApp app(arguments("mark"));
   const std::string job = app.job();

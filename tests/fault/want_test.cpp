@@ -53,8 +53,8 @@ TEST(Want, OfMemoryIsNamedWhereTheKernelKillsForIt) {
   }
 }
 
-/// A job that can't write its reports ends and says so, though it can't write the file with the
-/// error into its run folder either.
+/// A job that can't write its reports ends and names the reason, although the file for its error
+/// can't be written to the run folder either.
 TEST(Want, OfRoomInTheRunFolderIsNamed) {
   const auto folder = std::filesystem::temp_directory_path() / testing::unique_job();
   std::filesystem::create_directory(folder);

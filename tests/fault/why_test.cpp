@@ -236,14 +236,14 @@ TEST(WhyFolder, AnExceptionOnOneWorker) {
   expect_golden("why/folder-failed.txt", answer_of_folder({"--mode", "throw"}));
 }
 
-/// Worker 0 or worker 2 may be the first to notice.
+/// Worker 0 or worker 2 may be the first to notice, and the answer names the first.
 TEST(WhyFolder, ALoopThatEndsBeforeTheOthers) {
   const std::string text = answer_of_folder({"--mode", "return"});
   expect_golden("why/folder-uneven.txt",
                 std::regex_replace(text, std::regex("says   worker [02]"), "says   worker W"));
 }
 
-/// Chips of any two workers may be the first to notice.
+/// Chips of any two workers may be the first to notice, and the answer names the first.
 TEST(WhyFolder, CollectivesThatDisagree) {
   std::string text = answer_of_folder({"--mode", "other_size"});
   text = std::regex_replace(text, std::regex(R"((worker|chip) \d)"), "$1 N");

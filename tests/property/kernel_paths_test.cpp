@@ -208,7 +208,7 @@ TEST(KernelPaths, GiveTheSameBits) {
   }
 }
 
-/// Reads every value again in reverse order, so that all of them are alive at once.
+/// The programs read every value again in reverse order, so that all values are alive at once.
 TEST(KernelPaths, GiveTheSameBitsWhereRegistersDoNotSuffice) {
   Program program;
   Builder build(program);

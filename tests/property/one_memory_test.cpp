@@ -147,7 +147,7 @@ TEST(OneMemory, CompilesTrainingWhoseCollectivesGoOn) {
   }
 }
 
-/// Adds a row for each chip: the chips of a host in order, in f32, and then the hosts.
+/// Sums must have this order: first the rows of the chips of each host, in f32, and then the hosts.
 TEST(OneMemory, AddsTheChipsOfAHostAndThenTheHosts) {
   for (const auto& [chips, hosts] : {std::pair<std::int64_t, std::int64_t>{4, 2}, {3, 3}, {2, 4}}) {
     const Mesh mesh = HybridMesh{{chips}, {hosts}, {"data"}}.mesh();

@@ -189,8 +189,7 @@ TEST_P(Ops, HasAKernelThatComputesItsValues) {
   EXPECT_GE(kernels, 1);
 }
 
-/// Each input is divided along each of its dims in turn, even if the mesh doesn't divide the dim's
-/// size.
+/// Each input is sharded along each of its dims in turn, also unevenly.
 TEST_P(Ops, IsTheSameWhenItIsPartitioned) {
   if (example().is_of_chips()) {
     const Program program = this->program();

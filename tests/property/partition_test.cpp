@@ -218,7 +218,7 @@ TEST(Partition, AgreesForRandomPrograms) {
 }
 
 /// In a later step the parameters begin with the shardings that the plan of the first step chose.
-/// The plan of such a step must be the same as the first one.
+/// The plan of the later step must equal the first plan.
 TEST(Partition, ALaterStepComesToTheSamePlan) {
   const std::vector<Mesh> meshes{mesh_of({4}), mesh_of({2, 2}), mesh_of({6}), mesh_of({4, 2})};
   for (const std::uint64_t seed : testing::seeds(2000)) {

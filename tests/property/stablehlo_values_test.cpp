@@ -147,7 +147,7 @@ TEST(StableHloValues, OfSkippedZerosAreThoseOfTheInterpreter) {
   }
 }
 
-/// Windows with padding and dilations, on values with equal maxima and a NaN.
+/// Tests windows with padding and dilations, on values with equal maxima and a NaN.
 TEST(StableHloValues, OfSelectedElementsAreThoseOfTheInterpreter) {
   struct Windows {
     std::string_view attributes;
