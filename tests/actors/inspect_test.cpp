@@ -237,7 +237,7 @@ Json trace_of(const std::string& system, const std::vector<std::string>& options
   return trace;
 }
 
-/// Returns the name of the track of an event, after that of its process: "the program: a[0]".
+/// Returns the names of an event's process and track, such as "the program: a[0]".
 std::string track_of(const Json& trace, const Json& event) {
   std::string process;
   std::string thread;

@@ -145,7 +145,7 @@ TEST(Session, TellsEqualVersionsOfTwoJobsApart) {
   Session session;
   const Source one(Source::tensors_of(net), 3);
   {
-    // The other tensor lies before "w", so that "w" has other values.
+    // `two` publishes another version of "w", so that "w" has other values.
     std::vector<PublishedTensor> tensors = Source::tensors_of(net);
     const Source two(tensors, 4);
     session.bind(net, two.newest());

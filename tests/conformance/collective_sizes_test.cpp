@@ -56,8 +56,8 @@ std::vector<CollectiveCase> cases_of_every_size(const Mesh& mesh, bool crowded) 
 }
 
 /// Returns only small sizes if WEFT_TEST_TIMES is below 1, as it is under sanitizers, because
-/// groups of 8 and 16 take most of the time.
-/// Teams over wires have fewer sizes, because each chip has a connection to each other one.
+/// groups of 8 and 16 take most of the time. Teams over wires have fewer sizes, because each chip
+/// has a connection to every other chip.
 std::vector<int> group_sizes(bool has_hosts) {
   const char* times = std::getenv("WEFT_TEST_TIMES");
   if (has_hosts || (times != nullptr && std::stod(times) < 1)) return {2, 3, 5};

@@ -1,6 +1,6 @@
-/// A loop that commands steer, for tests that kill its workers or the whole job. Its result has the
-/// commands that its loops have read, and the bits of its weights. With --script the loops read the
-/// commands of an earlier run from that run's result instead.
+/// A loop that is steered by commands, for tests that kill its workers or all processes of the job.
+/// Its result has the commands that its loops have read, and the bits of its weights. With --script
+/// the loops read the commands of an earlier run from that run's result instead.
 
 #include <fstream>
 #include <iostream>

@@ -148,7 +148,7 @@ weft::Tensor square(const weft::Tensor& x, const char* name) {
   return weft::custom_call(op, {x});
 }
 
-/// Runs a scan of 300 iterations. Each has a collective and uses the result of the one before.
+/// Runs a scan of 300 iterations. Each has a collective and uses the previous one's result.
 weft::Tensor scanned_total(const weft::Tensor& x) {
   const auto body = [&](const weft::Tensor& carry, const weft::Tensor& weight) {
     const weft::Tensor total = weft::sum(square(x * 0.125 + carry, "square"));

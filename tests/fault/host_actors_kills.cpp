@@ -50,8 +50,8 @@ void kill_process(ActorSystem& system) {
   require(mesh[0].call<&Scorer::where>().get().incarnation == 1, "the other actor is untouched");
 }
 
-/// A producer on host 1 is killed while more of its messages wait for a busy actor of host 0 than
-/// may be under way. The producer's next incarnation reaches the actor.
+/// A producer on host 1 sends messages to a busy actor of host 0 until no more may be under way,
+/// and is then killed. The producer's next incarnation reaches the actor.
 void kill_a_sender(ActorSystem& system) {
   const auto sink =
       system.spawn(scorer, {.name = "sink", .place = processes(1, 0), .own_thread = true});

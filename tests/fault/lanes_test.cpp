@@ -30,7 +30,8 @@ namespace {
 
 constexpr std::uint32_t kWorkers = 5;
 constexpr std::size_t kHeldMax = 24;
-/// The dead processes whose slots may be taken at once, because others hold blocks of their heaps.
+/// The limit on dead processes whose slots can't be reused yet, because others hold blocks of their
+/// heaps.
 constexpr std::size_t kBurialsMax = 20;
 constexpr PeerMemoryOptions kMemory{.port_count = 1, .heap_bytes = std::size_t{64} << 20};
 
@@ -212,8 +213,8 @@ class Keeper {
       advance();
       sched_yield();
     }
-    // Workers in a round send nothing, so no message comes once all are in one. Two rounds later,
-    // all messages are taken and their senders have released the blocks.
+    // Workers in a round send nothing, so once all workers are in a round, no more messages come.
+    // Two rounds later, all messages are taken and their senders have released the blocks.
     for (int round = 0; round < 3; ++round) await_rounds();
     shared().stop = 2;
     for (const auto& [slot, pid] : pids_) {

@@ -33,7 +33,7 @@ class Training {
  public:
   Training(weft::TrainContext& ctx, const weft::Config& config) : ctx_(ctx), config_(config) {}
 
-  /// Runs the body of the loop for one batch. A kill of worker 1 in here comes before the update.
+  /// Runs the body of the loop for one batch. If worker 1 is killed, it dies before the update.
   void record(const Tensor& x) {
     ++bodies_;
     if (checkpoints_.should_save()) checkpoints_.save(state_);

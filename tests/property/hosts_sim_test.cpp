@@ -194,7 +194,7 @@ class HostsSim {
         if (host(h).life != life || !host(h).joined) return;
         set_memory(h, order);
         agent_tells(h, [this, h, order] { carry_out(job_.prepared(h, order.number)); });
-        if (draw(0, 9) > 0) return;  // the answer comes twice, once late
+        if (draw(0, 9) > 0) return;  // 1 of 10 answers comes a second time
         after(50, 300, [this, h, order] { carry_out(job_.prepared(h, order.number)); });
       });
     }

@@ -56,8 +56,9 @@ std::vector<Elements> any_inputs(const Program& program, Random& random) {
   return inputs;
 }
 
-/// Runs the plan twice in one memory, and on hosts with wires between them: on a thread for each
-/// chip, on one thread for all, and on chips that wait for each collective at its start.
+/// The outputs of five runs of a plan: two in one memory, and three on hosts with wires between
+/// them, with a thread per chip, with one thread, and with chips that wait for each collective at
+/// its start.
 struct Runs {
   EngineMesh::Outputs in_one_memory;
   EngineMesh::Outputs again;

@@ -12,8 +12,8 @@
 
 namespace weft::testing {
 
-/// Returns the message of the weft::Error that `body` throws; fails unless `body` throws one with
-/// this code and all these words in its message.
+/// Returns the message of the weft::Error that `body` throws. Fails the test unless the error has
+/// this code, and its message has all these words.
 inline std::string expect_error(Errc code, std::initializer_list<std::string_view> words,
                                 const std::function<void()>& body) {
   try {

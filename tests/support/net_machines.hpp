@@ -7,8 +7,8 @@
 
 namespace weft::testing {
 
-/// Returns the words before a command that runs with a name, processes and an empty /dev/shm of its
-/// own. All of its processes end when the first one is killed.
+/// Returns the words to put before a command so that it has its own name, process ids and empty
+/// /dev/shm. All processes of the command end when the first one is killed.
 std::vector<std::string> in_own_namespaces(const std::string& name);
 
 /// The machines 0 to count - 1 are joined by a bridge. Making them needs root and `ip`, `nsenter`
@@ -22,7 +22,7 @@ class NetMachines {
 
   /// Returns "", or why this system permits no such machines.
   const std::string& why_not() const { return why_not_; }
-  /// Returns the words before a command that runs on `machine`, in namespaces of its own.
+  /// Returns the words to put before a command so that it runs on `machine`, in its own namespaces.
   std::vector<std::string> prefix(int machine) const;
   std::string address(int machine) const;
   void set_link(int machine, bool up);

@@ -72,7 +72,7 @@ TEST(LongChain, OfManyValuesAtOnce) {
   }));
 }
 
-/// All values are alive at once, so many that they fit on no stack.
+/// So many values are alive at once that no stack has room for them.
 TEST(LongChain, OfMoreValuesThanAStackHolds) {
   expect_exact(program_with_input(DType::f32, [](Builder& b, ValueId x) {
     std::vector<ValueId> made{x};

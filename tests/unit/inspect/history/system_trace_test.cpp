@@ -106,7 +106,7 @@ std::vector<Json> events_of(const Json& document, const std::string& phase) {
   return found;
 }
 
-/// The program calls a[0] in process 1, which asks b[0] in process 2 meanwhile.
+/// The program calls a[0] in process 1. During the call, a[0] asks b[0] in process 2.
 MadeCalls two_calls() {
   MadeSystem made(3);
   made.add("a", {"ask"}, {1});

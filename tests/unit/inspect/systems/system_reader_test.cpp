@@ -19,7 +19,7 @@
 namespace weft::system_reader_test {
 namespace {
 
-/// A system whose program is this process, and another process (also this one) with two actors.
+/// A system of a program and of another process with two actors. Both are this process.
 class WrittenSystem {
  public:
   WrittenSystem()

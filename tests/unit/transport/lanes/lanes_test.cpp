@@ -27,7 +27,7 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A system whose processes are nodes of this one. Its memory is removed at the end.
+/// A system whose processes are nodes within this process. Its memory is removed at the end.
 class Lanes : public ::testing::Test {
  protected:
   ~Lanes() override { PeerTable::remove(system_); }

@@ -49,7 +49,7 @@ class Wired : public ::testing::Test {
   std::unique_ptr<Wires> dial(const WireConfig& config) const {
     return dial(config, server->address());
   }
-  /// Lets all members go on until the condition holds.
+  /// Lets all members make progress until the condition holds.
   void go_on_until(std::string_view what, const std::function<bool()>& condition,
                    std::initializer_list<Wires*> others = {}) const {
     const auto deadline = std::chrono::steady_clock::now() + testing::kWirePatience;

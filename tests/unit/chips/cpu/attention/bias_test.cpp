@@ -41,7 +41,8 @@ double tolerance(DType dtype) {
 }
 
 /// Returns the elements of a mask (0 or 1) or of a bias (-2 to 2, or -inf for one element in
-/// eight). Long runs of keys may be hidden, so that some tiles and some queries see none.
+/// eight). Long runs of keys may be hidden, so that in some tiles, and for some queries, all keys
+/// are hidden.
 Elements bias_elements(std::mt19937& random, const Shape& shape, bool is_mask) {
   Elements elements;
   const int run = random_int(random, 1, 3) == 1 ? 90 : 1;

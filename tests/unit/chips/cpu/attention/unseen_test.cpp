@@ -1,5 +1,5 @@
-// Tests that infinite or NaN keys and values that a query doesn't see leave all bits of its result
-// and its cotangent as they are with other numbers in their place.
+// Tests that no bit of a query's result and cotangent depends on keys and values that the query
+// doesn't see, even if these are infinite or NaN.
 
 #include <gtest/gtest.h>
 

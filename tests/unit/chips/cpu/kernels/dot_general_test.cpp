@@ -6,7 +6,7 @@
 
 #include "tests/unit/chips/cpu/kernels/kernel_case.hpp"
 
-// GNU OpenMP, which oneDNN is linked with, has these functions; clang has no omp.h for it.
+// These functions are in GNU OpenMP, with which oneDNN is linked. clang has no omp.h for it.
 extern "C" int omp_get_max_threads() noexcept;
 extern "C" void omp_set_num_threads(int) noexcept;
 
