@@ -171,7 +171,7 @@ TEST(Experience, IsServedAgainWhenAWorkerIsLost) {
          .own_thread = true,
          .lives_with = &job,
          .supervision = {.max_restarts = -1, .backoff_s = 0.01, .then = ActorGivesUp::stop}});
-    sources.tell<&Source::begin_kills>();  // not before all have been made
+    sources.tell<&Source::begin_kills>();  // kills begin after all actors have been made
     const Result result = job.result();
     ASSERT_TRUE(result.ok()) << result.error->message;
     EXPECT_EQ(result.failures.size(), 4U);

@@ -109,7 +109,7 @@ TEST(SessionErrors, IsForOneThread) {
   expect_error(Errc::invalid_argument,
                {"must run on the thread of their loop or Session, which is "},
                [&] { net(ones()); });
-  session.reset();  // its thread has ended
+  session.reset();  // works although the Session's thread has ended
   expect_error(Errc::not_found, {"or after Session::bind() on the same thread"},
                [&] { net(ones()); });
 }

@@ -23,7 +23,7 @@
 namespace weft::testing {
 
 inline constexpr std::int64_t kWeights = 100;  ///< elements of the tensor that the jobs publish
-inline constexpr int kRowCapacity = 8;         ///< the jobs have memory for at least so many rows
+inline constexpr int kRowCapacity = 8;         ///< jobs have memory for at least this many rows
 inline const std::vector<Field> kNumbers{{"number", {DType::i32, {}}}};
 
 /// Orders to the loop of a real system's job, which runs in this process, and the rows that the

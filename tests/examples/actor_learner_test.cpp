@@ -46,8 +46,8 @@ TEST(ActorLearner, GoesOnAfterKills) {
   const std::string job = app.job();
   std::mt19937_64 random(kills);
   std::uint64_t step = next_step(app);
-  // A fast learner has taken all its steps before `kills` processes have been killed: its output
-  // ends then, and the step is 0.
+  // If a fast learner takes all its steps before `kills` processes have been killed, its output
+  // ends, and `step` is 0.
   std::uint64_t killed = 0;
   while (killed < kills && step != 0) {
     const std::vector<pid_t> children = testing::children_of(app.pid());

@@ -130,7 +130,7 @@ TEST(Commands, OfADeadJobAreRescued) {
   const std::string checkpoints = folder.path() + "/checkpoints";
   Json expected = Json::array();
   std::string dead;
-  {  // until the end of this block, the test has the job's memory open
+  {  // the test has the job's memory open in this block
     // The memory is kept, because another test's job could remove it before the rescue.
     WatchedRun run(app_words(folder, {"--checkpoints", checkpoints, "--keep-for-rescue", "60"}),
                    kWorkers);

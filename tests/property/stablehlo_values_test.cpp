@@ -41,7 +41,7 @@ void expect_same(std::string_view text, const Mesh& mesh, const std::vector<Elem
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(expected[i].size(), actual[i].size());
     for (std::size_t e = 0; e < expected[i].size(); ++e) {
-      SCOPED_TRACE(fmt::format("element {}", e));  // each has a tolerance of its own
+      SCOPED_TRACE(fmt::format("element {}", e));  // each element has its own tolerance
       expect_near(plan.output_types[i], {expected[i][e]}, {actual[i][e]}, tolerance);
     }
   }

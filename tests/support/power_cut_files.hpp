@@ -43,9 +43,9 @@ class PowerCutFiles : public FileSystem {
   friend class PowerCutFile;
   struct Node {
     bool is_folder = false;
-    std::map<std::string, int> names{};      // for a folder
-    std::vector<std::byte> bytes{};          // for a file
-    std::vector<std::byte> durable_bytes{};  // for a file; empty before its first sync()
+    std::map<std::string, int> names{};      // of a folder: the node of each name
+    std::vector<std::byte> bytes{};          // of a file
+    std::vector<std::byte> durable_bytes{};  // of a file; empty before its first sync()
     bool is_durable = false;
   };
   /// A change of a folder: removes the name `from`, and adds the name `to` for `node`. Either name

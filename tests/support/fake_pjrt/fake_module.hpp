@@ -12,7 +12,7 @@ namespace weft::testing {
 /// A type in StableHLO's text.
 struct FakeType {
   std::string text;       ///< such as "2x3xf32"
-  std::size_t bytes = 0;  ///< of an array of this type
+  std::size_t bytes = 0;  ///< the size of an array of this type
 };
 struct FakeArgument {
   FakeType type;

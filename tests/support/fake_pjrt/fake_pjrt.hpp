@@ -39,7 +39,7 @@ struct FakePlugin {
   // The plug-in reads these three when weft loads it; later changes have no effect.
   int major = 0;
   int minor = 81;
-  std::string lacks{};  ///< the name of a function that isn't in its table
+  std::string lacks{};  ///< the name of a function that the table lacks
 
   std::size_t device_count = 2;  ///< if the option cpu_device_count isn't given
   std::string platform = "cpu";

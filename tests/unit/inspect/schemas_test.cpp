@@ -64,7 +64,7 @@ testing::MadeSystem busy_system() {
   system.run(b, 0, 0, 10);
   system.wait_for(a, b, 0);
   system.wait_for(a, b + 1, 0);
-  system.actor(b + 1).position.process = {};  // it isn't placed
+  system.actor(b + 1).position.process = {};  // the actor isn't in a process
   return system;
 }
 

@@ -240,7 +240,7 @@ TEST(Chip, WorksOnPartsOfArrays) {
   EngineMesh chips(Mesh({2}, {"data"}));
   on_each_chip(chips, [&](Chip& chip) {
     const Memory values(chips, chip, true, 0, 20);
-    for (const std::size_t begin : {0U, 3U, 8U}) {  // 3 isn't aligned, so copied
+    for (const std::size_t begin : {0U, 3U, 8U}) {  // offset 3 isn't aligned
       chip.all_reduce(values.elements.subspan(begin, 2));
     }
     for (const std::size_t i : {0U, 3U, 9U}) {

@@ -293,7 +293,7 @@ TEST(DecodeImage, SizesAreBoundedByTheFile) {
   std::string png = picture("rgb.png");
   png[18] = '\x40';  // adds 2^14 to the width
   expect_error(Errc::corrupt, {"PNG"},
-               [&] { (void)decode<std::int32_t>(png, as_i32(16, 24)); });  // fails by the checksum
+               [&] { (void)decode<std::int32_t>(png, as_i32(16, 24)); });  // the checksum is wrong
   std::string jpeg = picture("baseline.jpg");
   const std::size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\x3f\xff\x3f\xff");

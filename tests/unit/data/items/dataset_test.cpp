@@ -33,7 +33,7 @@ TEST(Tensors, ReadsItemsStraightToTheirPlace) {
                                             2.0F * static_cast<float>(i) + 1}));
     EXPECT_EQ(label[0], 7 + i);
   }
-  x[2] = 40;  // the dataset borrows x, so it sees this
+  x[2] = 40;  // the dataset borrows x, so its element changes too
   EXPECT_EQ(read_item(*dataset, {.index = 1}).view().get<float>("x")[0], 40);
 }
 

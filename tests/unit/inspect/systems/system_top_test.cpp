@@ -81,7 +81,7 @@ TEST(SystemTop, FitsASmallScreen) {
 
 TEST(SystemTop, CountsNothingForAnActorThatWasMadeMeanwhile) {
   Moments moments;
-  moments.now.actor(3).begun = 4;  // its process was started again
+  moments.now.actor(3).begun = 4;  // the actor's process was started again
   SystemTopUi ui;
   EXPECT_TRUE(has(moments.frame(ui)[5], "  0  ")) << moments.frame(ui)[5];
 }

@@ -40,7 +40,7 @@ struct Mlp : Module {
 
 /// One block of a GPT without biases, so that a step has only large collectives.
 struct Block : Module {
-  Linear in{*this, "in", square()};  ///< so that the input of q, k and v needs a gradient
+  Linear in{*this, "in", square()};  ///< makes the input of q, k and v need a gradient
   Linear q{*this, "q", square()}, k{*this, "k", square()}, v{*this, "v", square()};
   Linear proj{*this, "proj", square()};
   Linear up{*this, "up", {.in_features = kSize, .out_features = 4 * kSize, .bias = false}};
@@ -71,7 +71,7 @@ constexpr std::int64_t kImage = 8;  // the height and the width in pixels
 
 /// Two convolutions with an activation between them, a pool and a linear layer.
 struct ConvBlock : Module {
-  Conv2d in{*this, "in", channels(4, kChannels)};  ///< so that the block's input needs a gradient
+  Conv2d in{*this, "in", channels(4, kChannels)};  ///< makes the block's input need a gradient
   Conv2d conv1{*this, "conv1", channels(kChannels, 2 * kChannels)};
   Conv2d conv2{*this, "conv2", channels(2 * kChannels, kChannels)};
   Linear fc{*this, "fc", {.in_features = 16 * kChannels, .out_features = 16, .bias = false}};

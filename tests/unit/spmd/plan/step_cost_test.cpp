@@ -235,7 +235,7 @@ TEST_F(StepCosts, OfASumThatALoopAddsAreInTheLoop) {
   EXPECT_EQ(meeting.read_bytes, 0);
   EXPECT_EQ(meeting.traffic_bytes, 512);
   const StepCost loop = of_kind(costs, StepKind::loop);
-  EXPECT_EQ(loop.flops, 2 * 128);  // of the sum and the tanh
+  EXPECT_EQ(loop.flops, 2 * 128);  // 128 for the sum, 128 for the tanh
   EXPECT_EQ(loop.read_bytes, 1024);
   EXPECT_EQ(loop.written_bytes, 512);
 }

@@ -33,7 +33,7 @@ enum class Mutant {
 
 struct Case {
   int slot_count = 1;
-  int frame_count = 5;  ///< goes once around the lanes if there are three slots
+  int frame_count = 5;  ///< enough to go once around the lanes of three slots
   bool reader_may_leave = false;
   int killed = -1;  ///< the side that dies at any moment; -1: neither
   Mutant mutant = Mutant::none;
@@ -87,7 +87,7 @@ struct Side {
   bool dead = false;
   bool peer_ended = false;
   std::uint8_t owned_count = 0;
-  std::array<std::uint8_t, kSlotCountMax> owned{};  ///< in the order of their arrival
+  std::array<std::uint8_t, kSlotCountMax> owned{};  ///< slots in the order of arrival
   auto operator<=>(const Side&) const = default;
 };
 

@@ -33,7 +33,7 @@ enum class Mutant {
   overwrites,        ///< overwrites a slot that readers haven't read
   asks_one_reader,   ///< asks only one reader for room
   fills_last,        ///< writes the mail after the number
-  says_it_took,      ///< says it took a message that it only found
+  says_it_took,      ///< says that it took a message that it has only seen
   sleeps_unseen,     ///< doesn't look again after it is counted as a sleeper
   has_no_fence,      ///< has no fence before it looks again
   reads_woken_last,  ///< reads the wake count after its flag is set

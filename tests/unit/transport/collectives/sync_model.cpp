@@ -46,7 +46,7 @@ struct Chip {
   bool counted = false;
   /// The epoch that each peer had announced when its arrival was seen.
   std::array<std::uint8_t, kChipCountMax> announced{};
-  std::array<std::uint8_t, kChipCountMax> copies{};  ///< of the mailboxes in lines
+  std::array<std::uint8_t, kChipCountMax> copies{};  ///< copies of the mailboxes in lines
 };
 
 using Mailboxes = std::array<std::uint8_t, 2>;

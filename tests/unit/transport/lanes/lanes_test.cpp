@@ -159,7 +159,7 @@ TEST_F(Lanes, ABlockIsFreeOnceNobodyHoldsIt) {
   const BlockId made = block(*a, "shared");
   send(*a, *b, "", {made});
   a->blocks().release(made);
-  EXPECT_EQ(a->blocks().count(made), 1U);  // for the message
+  EXPECT_EQ(a->blocks().count(made), 1U);  // one hold, which is the message's
   const auto message = take(*b);
   EXPECT_EQ(b->blocks().count(made), 1U);
   a->release_taken();

@@ -147,7 +147,7 @@ TEST(Elementwise, ConvertToIntegersSaturatesAndTakesNanForZero) {
 }
 
 TEST(Elementwise, Bf16RoundsToNearestEvenAndKeepsNan) {
-  const double ulp = 1.0 / 128;  // of numbers from 1 to 2
+  const double ulp = 1.0 / 128;  // for numbers from 1 to 2
   const auto to_bf16 = [](Builder& build, ValueId x) { return build.convert(x, DType::bf16); };
   const Elements rounded =
       apply(DType::f32, {1 + ulp / 2, 1 + 3 * ulp / 2, 1 + 0.51 * ulp, kNaN, -kInfinity}, to_bf16);
@@ -159,7 +159,7 @@ TEST(Elementwise, Bf16RoundsToNearestEvenAndKeepsNan) {
 }
 
 TEST(Elementwise, F16RoundsToNearestEvenAtEveryMagnitude) {
-  const double ulp = 0x1p-10;    // of numbers from 1 to 2
+  const double ulp = 0x1p-10;    // for numbers from 1 to 2
   const double least = 0x1p-24;  // the smallest subnormal number
   const auto to_f16 = [](Builder& build, ValueId x) { return build.convert(x, DType::f16); };
   const Elements x{
