@@ -184,7 +184,7 @@ TEST(ActorSystems, MakeMoreMeshesThanTheyHaveRoomFor) {
     if (i == 1) big = actors[1];
     system.stop("passing");
     if (i % 100 == 0) {
-      // Other actors have the rows of these actors by now.
+      // The rows of these two actors may belong to other actors by now.
       for (const auto& ended : {first, big}) {
         if (!ended) continue;
         expect_error(Errc::cancelled, {"was stopped"},

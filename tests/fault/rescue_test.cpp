@@ -31,7 +31,7 @@ using testing::processes_of;
 using testing::wait_until;
 using Json = nlohmann::json;
 
-// A job has to be longer than the delay between the step that a test sees and its kill.
+// A job has to last longer than the time between the step that a test sees and the test's kill.
 constexpr int kEpochs = 12;
 constexpr std::uint64_t kSteps = 44 * kEpochs;
 // The epochs of a job that a test ends before it is done.

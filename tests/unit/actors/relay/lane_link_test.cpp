@@ -30,7 +30,7 @@ Bytes random_bytes(std::size_t count, Random& random) {
   return bytes;
 }
 
-/// Returns both ends of a session whose handshake is done. Their sockets don't wait.
+/// Returns both ends of a session whose handshake is done. Their sockets are non-blocking.
 std::pair<TlsSession, TlsSession> sessions() {
   const std::string secret(32, 's');
   const TlsContext server = secret_context(secret, "lane link", TlsSide::server);

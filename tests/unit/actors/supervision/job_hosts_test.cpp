@@ -174,7 +174,7 @@ TEST_F(LostHosts, GetTheStateAgainUntilAllHaveMadeAStep) {
   unwind(2, 8);
   join_host(1, "21");
   EXPECT_EQ(join(1, 8).donors, (std::vector<std::int32_t>{-1, 0, 0}));
-  // A step of all chips shows that every host has the state.
+  // All chips have taken a step since, so every host has the state.
   lose(1, 9);
   unwind(0, 9);
   unwind(2, 9);

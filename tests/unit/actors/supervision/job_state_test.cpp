@@ -115,7 +115,7 @@ TEST(JobState, RefusesTheJoinOfAProcessThatHasEnded) {
   JobState job({.num_workers = 2, .recovery = {.max_failures = 1}, .timeout_s = 5});
   for (int w = 0; w < 2; ++w) job.started(w, 10 + w);
   job.joined(0, 10, 0);
-  // The message `join` was still under way when its process was killed.
+  // The message `join` was still on its way when the worker's process was killed.
   EXPECT_EQ(words(job.process_ended({.worker = 1, .signal = 9}, {}, 0)), "launch 1");
   EXPECT_NE(job.refuse_join(1, 11)->find("has ended"), std::string::npos);
   job.started(1, 21);

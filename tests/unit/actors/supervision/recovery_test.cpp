@@ -90,7 +90,7 @@ TEST(Recovery, KillsForWantOfMemoryAreTheProgramsOwn) {
             "; the worker failed like this 3 times, and no step was kept");
 }
 
-/// For example, a loop that saves to a full disk fails at each save.
+/// The same failure may come again and again: a loop that saves to a full disk fails at each save.
 TEST(Recovery, TheSameFailureThreeTimesWithoutAStepInBetweenIsNoChance) {
   for (const Failure& failure : {thrown(Errc::no_space), thrown(Errc::io), thrown(Errc::timeout),
                                  thrown(Errc::loop_failed), crashed(0)}) {

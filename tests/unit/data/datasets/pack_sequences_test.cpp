@@ -21,7 +21,7 @@ using Lengths = std::vector<std::int64_t>;
 constexpr std::int64_t kMost = 12;
 
 /// A dataset of sequences. Sequence i has lengths[i] tokens 100 i, 100 i + 1, ..., the negative
-/// tokens as targets, and a vector of two elements for each token. The other elements are 7777 and
+/// tokens as targets, and a vector of two elements for each token. All other elements are 7777 and
 /// must not appear in results. Tokens begin at index `shift`, where `mask` becomes true.
 class Sequences : public Dataset {
  public:

@@ -20,7 +20,7 @@ namespace {
 using testing::InterpretRuntime;
 using testing::Json;
 
-// These functions make the page docs/torch_differences.md.
+// The functions below make the page docs/torch_differences.md.
 
 /// Returns the message without types, numbers and places, which vary between samples of one cause.
 std::string reason_of(const std::string& message) {

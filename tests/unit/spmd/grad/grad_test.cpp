@@ -447,8 +447,8 @@ const std::vector<WindowDim> kWindows{
 TEST(Grad, OfReduceWindow) {
   for (const ReduceKind kind : {ReduceKind::add, ReduceKind::max, ReduceKind::min}) {
     for (const WindowDim& window : kWindows) {
-      // With gaps between the elements some windows contain none, and the maximum of none is
-      // infinite, so it has no difference quotient.
+      // With gaps between the elements, some windows contain no element. The maximum of no elements
+      // is infinite, so it has no difference quotient.
       if (kind != ReduceKind::add && window.base_dilation > 1) continue;
       SCOPED_TRACE(fmt::format("[{}]", fmt::join(to_attrs(WindowReduction{kind, {window}}), ",")));
       expect_gradient({.shapes = {{2, 7, 4}}, .function = [&](Builder& b, auto x) {

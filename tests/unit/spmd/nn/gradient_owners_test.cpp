@@ -153,7 +153,7 @@ TEST_F(GradientOwners, LeaveAParameterAsItIsOnWhichTheLossDoesNotDepend) {
   }
 }
 
-// These tests cover losses that are weighted means.
+// The tests below cover losses that are weighted means.
 
 /// A weighted mean of (w * x)^2 over rows.
 struct Weighted {
@@ -306,7 +306,7 @@ TEST(EagerGradients, AccumulateAsTheirLossesCount) {
   });
 }
 
-// These tests cover the count of updates that each parameter has had.
+// The tests below cover the number of updates that each parameter has had.
 
 TEST_F(GradientOwners, CountTheStepsOfEachParameterAsTorch) {
   const AdamW::Options options{.lr = 0.1, .weight_decay = 0};

@@ -119,7 +119,7 @@ TEST(Propagate, NothingIsAddedBehindAnAxisThatCutsAReshapedPartUnevenly) {
 }
 
 TEST(Propagate, BroadcastsGoForwardOnlyAfterEverythingElse) {
-  // By the time the bias could bring "data" to dim 1 of the sum, x has brought "data" to dim 0.
+  // x shards dim 0 of the sum over "data" before the bias could shard dim 1 over "data".
   EXPECT_EQ(propagated(R"(program(%0: f32[8] param "bias" [{"data"}],
                                   %1: f32[4,8] data "x" [{"data"}, {}],
                                   %2: f32[8] param "scale" [{"model"}]) {

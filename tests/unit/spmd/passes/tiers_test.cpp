@@ -16,7 +16,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Atom 1 is between 2 hosts, and atoms 2 and 3 are within a host; all of "data". Atom 4 is "model".
+// Atom 1 of "data" is between 2 hosts; atoms 2 and 3 of "data" are within a host. Atom 4 is
+// "model".
 const Mesh kHosts = HybridMesh{{4, 3}, {2, 1}, {"data", "model"}}.mesh();
 
 /// Returns a sharding that divides dim 0 among all chips.

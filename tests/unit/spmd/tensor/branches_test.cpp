@@ -176,7 +176,7 @@ TEST_F(While, RefusesToRunAndToAssignInItsFunctions) {
                         });
 }
 
-/// Makes a tensor with a true and with a false predicate, and checks each.
+/// Makes a tensor with a true predicate and another with a false one, and checks both.
 template <typename Make, typename Check>
 void in_both(const Make& make, const Check& check) {
   for (const bool holds : {true, false}) {

@@ -1,5 +1,5 @@
-/// Tests the messages about programs that are recompiled by mistake. Each names the cause and the
-/// line.
+/// Tests the messages about programs that are recompiled by mistake. Each message names the cause
+/// and the line.
 
 #include <gtest/gtest.h>
 

@@ -369,7 +369,7 @@ TEST(ShardMap, WorksOnOneChip) {
   expect_as_whole(one, program, [] { return Results{counted({4}) * 2.0}; });
 }
 
-// These tests cover what shard_map() refuses.
+// The tests below cover what shard_map() refuses.
 
 class ShardMapRefusal : public ::testing::Test {
  protected:

@@ -99,7 +99,7 @@ TEST_F(CommunicatorTest, NeedsNobodyInAGroupOfOne) {
 
 TEST_F(CommunicatorTest, GoesOnWhereAnEarlierOneOfTheChipStopped) {
   const CollectiveCall barrier = call(CollectiveKind::barrier, data, 0);
-  // The next announcement wraps the number of announcements.
+  // The number of announcements wraps to 0 at the next announcement.
   memory.group_line(data.mask(), 3).announced = 0xffffffffULL << 32;
   memory.group_line(data.mask(), 1).announced = 0xffffffffULL << 32;
   for (int i = 0; i < 3; ++i) {

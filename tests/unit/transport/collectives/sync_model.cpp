@@ -106,7 +106,7 @@ class Program {
     state.misread = state.misread || actual != expected;
   }
 
-  // These are the steps before all chips have arrived.
+  // The steps below come before all chips have arrived.
 
   void arrive(State& state, Chip& chip) const {
     switch (chip.at) {
@@ -181,7 +181,7 @@ class Program {
                                   : At::ask_for_sleepers;
   }
 
-  // These are the steps after all chips have arrived.
+  // The steps below come after all chips have arrived.
 
   void pass(State& state, Chip& chip) const {
     const auto go_on = [&] { chip.at = At::perform; };

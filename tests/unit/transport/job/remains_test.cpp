@@ -46,7 +46,7 @@ class RemainsTest : public ::testing::Test {
     return {};
   }
   JobLife life() const { return find().value_or(JobRemains{}).life; }
-  /// Sets the times of all files of the job to long ago.
+  /// Sets the times of all files of the job to a time long ago.
   void age() const {
     const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
     for (const std::string& name : Segment::list("weft-" + job)) {
@@ -251,7 +251,7 @@ TEST_F(RemainsTest, AKeptJobIsNotSweptBeforeItsTime) {
   sweep_dead_jobs(root);
   EXPECT_EQ(life(), JobLife::kept);
   EXPECT_FALSE(remove_remains(*find()).empty());
-  // This sets the time at which the job was found dead to long ago.
+  // Pretends that the job was found dead long ago.
   const timespec long_ago[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
   ASSERT_EQ(::utimensat(AT_FDCWD, (folder_in(root, job) + "/dead").c_str(), long_ago, 0), 0);
   EXPECT_EQ(kept_for_s(root, job), 0);

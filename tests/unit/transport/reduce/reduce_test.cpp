@@ -151,8 +151,8 @@ TEST(Reduce, WritesEveryDestinationInPlace) {
   }
 }
 
-/// Returns arenas of random bits, in which every kind of number but NaN occurs. Of two NaNs,
-/// hardware may return either.
+/// Returns arenas of random bits, in which every kind of number occurs, except NaN, because
+/// hardware may return either of two NaNs.
 std::vector<std::vector<std::byte>> random_arenas(DType dtype, std::size_t num_arenas,
                                                   std::size_t bytes, std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -10,8 +10,8 @@ namespace {
 using Best = RetentionPolicy::Best;
 using Steps = std::vector<std::uint64_t>;
 
-/// Returns the steps that the policy removes of the checkpoints 10, 20, and so on with these
-/// ratings.
+/// Returns the steps of the checkpoints that the policy removes, if steps 10, 20, and so on have
+/// checkpoints with these ratings.
 Steps going(const std::vector<std::optional<double>>& ratings, const RetentionPolicy& policy) {
   std::vector<RatedCheckpoint> checkpoints;
   for (const auto& rating : ratings) {

@@ -14,7 +14,7 @@ namespace {
 /// These sizes are below, at and above multiples of the kernels' tile sizes.
 constexpr std::array kQueries{1, 7, 31, 32, 33, 130};
 constexpr std::array kKeys{1, 15, 63, 64, 65, 200};
-/// A row of the smallest size is a part of a vector; larger rows are several vectors.
+/// A row of the smallest size fills only a part of a vector register; larger rows need several.
 constexpr std::array kSizes{1, 8, 20, 32, 64, 80, 128};
 
 struct Operands {

@@ -1,4 +1,4 @@
-// Tests that sorts that the chips of a mesh compute in parts are stable sorts, for every dtype.
+// Tests, for every dtype, that a sort is stable if the chips of a mesh compute it in parts.
 
 #include <algorithm>
 #include <array>
