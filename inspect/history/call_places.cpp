@@ -2,8 +2,8 @@
 
 namespace weft {
 
-/// Splits at the last " at ". A text that ends with a quote has no place, because its last " at "
-/// is a part of a quoted name.
+/// Splits the text at its last " at ". A text that ends with a quote has no place, because its last
+/// " at " is part of a quoted name.
 StepText split_step_text(std::string_view text) {
   constexpr std::string_view kAt = " at ";
   const std::size_t at = text.rfind(kAt);

@@ -1,5 +1,5 @@
 #pragma once
-/// Finds the lines of the user's program from which the steps of a plan come.
+/// CallPlaces: finds the lines of the user's program from which the steps of a plan come.
 
 #include <map>
 #include <string>
@@ -17,8 +17,9 @@ struct StepText {
 /// Splits the text of a `plan_step` event.
 StepText split_step_text(std::string_view text);
 
-/// Returns the place of each collective, by the text of its `enter` event. A collective has a place
-/// if, in some chip's ring, the event of a plan's step comes right before its `enter` event.
+/// Returns the place of each collective, by the text of its `enter` event. The place of a
+/// collective is known if, in some chip's ring, the event of a plan's step comes right before the
+/// collective's `enter` event.
 std::map<std::string_view, std::string_view> places_of_calls(const Snapshot& job);
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-/// Identifies a message: by its sender and its receiver (a worker; -1: the trainer), and by its
+/// Identifies a message by its sender and its receiver (a worker; -1: the trainer), and by its
 /// number among the messages between the two.
 using MessageKey = std::tuple<int, int, std::uint64_t>;
 
@@ -89,7 +89,8 @@ class FlowFinder {
   std::vector<Track>& tracks_;
   const TimeWindow window_;
   std::map<MessageKey, std::vector<FlowEnd>> sent_;
-  std::map<std::pair<int, std::uint64_t>, std::vector<FlowEnd>> entered_;  // by chip and number
+  // Ends of flows, by chip and number of the collective.
+  std::map<std::pair<int, std::uint64_t>, std::vector<FlowEnd>> entered_;
   Flows flows_;
 };
 
@@ -97,7 +98,7 @@ class FlowFinder {
 
 Flows find_flows(std::vector<Track>& tracks, const TimeWindow& window) {
   Flows flows = FlowFinder(tracks, window).find();
-  // The search may have moved the beginning of the slice after it had found this flow.
+  // After the search had found this flow, it may have moved the beginning of the slice.
   for (Flow& flow : flows.found) {
     FlowEnd& from = flow.from;
     if (!flow.is_message) from.at_ns = tracks[from.track].slices[from.slice].begin_ns;

@@ -1,6 +1,6 @@
 #pragma once
-/// Finds flows from one actor to another: messages, and waits for the chip that came last to a
-/// collective.
+/// Flows: finds flows from one actor to another: messages, and waits for the chip that came last to
+/// a collective.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ struct FlowEnd {
 
 /// A flow between two tracks; `from` isn't later than `to`.
 struct Flow {
-  bool is_message = false;  ///< false: from the last chip to one that waited for it
+  bool is_message = false;  ///< false: from the last chip to a chip that waited for it
   std::string_view name{};
   FlowEnd from{};
   FlowEnd to{};
@@ -28,12 +28,13 @@ struct Flow {
 
 struct Flows {
   std::vector<Flow> found{};
-  std::size_t dropped = 0;  ///< flows of which one end is missing
+  std::size_t dropped = 0;  ///< flows that lack one end
 };
 
-/// Returns the flows between slices in the window. A chip announces that it enters a collective
-/// before it records the event. If another chip saw the announcement before the recorded time, the
-/// beginning of the slice is moved to the time when the announcement was seen.
+/// Returns the flows between slices in the window. If another chip saw a chip enter a collective
+/// before the recorded time, moves the beginning of the entering chip's slice to the time when the
+/// other chip saw it. This happens because a chip announces that it enters a collective before it
+/// records the event.
 Flows find_flows(std::vector<Track>& tracks, const TimeWindow& window);
 
 }  // namespace weft

@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the worker of a log file; -1 for the trainer; nothing if the file is no process's log.
+/// Returns the worker of a log file, or -1 for the trainer; nothing if the file isn't a process's
+/// log.
 std::optional<int> worker_of_file(std::string_view name) {
   if (name == "trainer.log") return -1;
   constexpr std::string_view kBegin = "worker-";

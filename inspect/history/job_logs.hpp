@@ -23,8 +23,8 @@ std::vector<LogEntry> find_logged_events(const Snapshot& job, const std::vector<
 /// Selects log records.
 struct LogFilter {
   std::vector<int> workers{};      ///< empty selects all workers and the trainer
-  int level = 0;                   ///< the lowest level
-  std::int64_t since_unix_ns = 0;  ///< the earliest time
+  int level = 0;                   ///< the lowest level that is selected
+  std::int64_t since_unix_ns = 0;  ///< the earliest time that is selected
 
   bool has(const LogEntry& entry) const;
 };
@@ -36,20 +36,20 @@ class JobLogs {
   /// `events` must be sorted by time.
   JobLogs(std::vector<LogFile> files, std::vector<LogEntry> events);
 
-  /// Returns the next record of all files and events; nothing if there is none. Only one record of
-  /// each file is in memory. If the job goes on, an incomplete line at the end of a file is left
-  /// for news(). Throws io.
+  /// Returns the next record of all files and events; nothing if there is none. Has only one record
+  /// of each file in memory. If `goes_on`, the job still runs, and an incomplete line at the end of
+  /// a file is left for news(). Throws io.
   std::optional<LogEntry> next(bool goes_on = false);
-  /// Returns the records that were added after next(true) returned nothing, sorted by time. The
-  /// last record of a file may still grow. So that record, and all later ones, are returned only
-  /// when the file hasn't grown between two calls, or when the job has ended (`goes_on` is false).
+  /// Returns the records that were added after next(true) returned nothing, sorted by time. As a
+  /// file's last record may still grow, this record and all later ones are returned only when the
+  /// file hasn't grown between two calls, or when `goes_on` is false because the job has ended.
   std::vector<LogEntry> news(const std::string& run_dir, bool goes_on);
 
  private:
   struct Source {
     LogFile file;
     std::optional<LogEntry> next{};
-    std::int64_t latest_ns = 0;  ///< latest time so far, by which the source is sorted
+    std::int64_t latest_ns = 0;  ///< latest time in the file so far, by which sources are sorted
   };
   static void read_next(Source& source, bool goes_on);
   void add_new_files(const std::string& run_dir);

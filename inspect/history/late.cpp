@@ -214,7 +214,8 @@ std::string late_mesh_text(const Snapshot& job, bool colours) {
   if (!late.remark.empty()) return late.remark + "\n";
   std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
   for (const LateChip& chip : late.chips) {
-    if (chip.chip >= job.header.num_chips) continue;  // a kept black box may be another job's
+    // The black box may have been kept from another job.
+    if (chip.chip >= job.header.num_chips) continue;
     cells[static_cast<std::size_t>(chip.chip)] = {
         .text = fmt::format("{:.0f}", 100 * chip.share),
         .colour = colours && chip.share >= kMuch ? kRed : ""};

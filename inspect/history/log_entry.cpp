@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 6> kLevelNames = {"trace", "debug", "info
 constexpr std::array<const char*, 6> kLevelColours = {"2", "2", "", "33", "31", "1;31"};
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-/// Parses the whole text as a number. Returns false if it is none.
+/// Parses the complete text as a number. Returns false if it isn't a number.
 template <typename Number>
 bool to_number(std::string_view text, Number& number) {
   const char* const end = text.data() + text.size();
@@ -69,7 +69,7 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   time.tm_hour = number(11, 2);
   time.tm_min = number(14, 2);
   time.tm_sec = number(17, 2);
-  // Only these years fit into 64 bits of nanoseconds.
+  // Only the years 1970 to 2200 fit into 64 bits of nanoseconds.
   if (time.tm_year < 70 || time.tm_year > 300) return {};
   return (std::int64_t{::timegm(&time)} - *zone) * kSecondNs + std::int64_t{number(20, 6)} * 1000;
 }

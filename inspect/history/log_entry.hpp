@@ -10,15 +10,15 @@ namespace weft {
 
 struct LogEntry {
   std::int64_t unix_ns = 0;  ///< 0 if unknown
-  int worker = -1;           ///< the worker that wrote it; -1: the trainer
+  int worker = -1;           ///< the worker that wrote the record; -1: the trainer
   int level = 2;             ///< spdlog's number: 0 trace ... 5 critical
   std::string logger{};      ///< "weft.worker"; "" if unknown
-  std::uint64_t step = 0;    ///< for an event, only the low 16 bits
+  std::uint64_t step = 0;    ///< only its low 16 bits if the record is an event
   std::string text{};        ///< may have several lines
-  bool is_event = false;     ///< from the black box: in no file, and the text may be cut
+  bool is_event = false;     ///< whether it is from the black box: in no file, and perhaps cut
 };
 
-/// Returns for example "warn" for 3; "unknown" for other numbers than spdlog's.
+/// Returns a level's name, such as "warn" for 3; "unknown" for a number that spdlog doesn't have.
 std::string_view log_level_name(int level) noexcept;
 /// Returns the level of a name; "warning" is accepted too.
 std::optional<int> find_log_level(std::string_view name) noexcept;

@@ -78,7 +78,7 @@ void LogFile::renew() {
   skips_line_ = false;
 }
 
-/// Returns the next line without its newline.
+/// Returns the next line, without its newline.
 std::optional<std::string> LogFile::take_line() {
   for (;;) {
     const std::size_t end = buffer_.find('\n');

@@ -1,5 +1,5 @@
 #pragma once
-/// LogFile: reads the log of one process, even while it grows.
+/// LogFile: reads the log of one process, even while the file grows.
 
 #include <sys/types.h>
 
@@ -24,15 +24,15 @@ class LogFile {
   const std::string& path() const { return path_; }
   int worker() const { return worker_; }
 
-  /// Returns the next complete record. A record is complete when the next one begins. Returns
-  /// nothing if there is none now. Throws io.
+  /// Returns the next complete record, or nothing if there is none now. A record is complete when
+  /// the next one begins. Throws io.
   std::optional<LogEntry> next();
-  /// Returns the last record, although no later record has completed it. If more of its lines
-  /// follow after all, they become another record with the same time.
+  /// Returns the last record, although no later record has completed it. If more lines of this
+  /// record follow after all, they become another record with the same time.
   std::optional<LogEntry> take_last();
   /// Returns the time of the last record; nothing if that record was already returned.
   std::optional<std::int64_t> last_ns() const;
-  /// Notes that the file has ended: text after its last newline becomes a line, too.
+  /// Notes that the file has ended, so that text after its last newline counts as a line.
   void end_line();
   /// Returns whether anything was read since the last call of this function.
   bool has_grown();
@@ -52,8 +52,8 @@ class LogFile {
   int file_ = -1;
   ino_t inode_ = 0;
   off_t read_ = 0;
-  std::string buffer_;       ///< bytes that were read and not yet taken
-  bool skips_line_ = false;  ///< skips the rest of a line that is too long
+  std::string buffer_;       ///< bytes that were read but not yet taken
+  bool skips_line_ = false;  ///< whether to skip the rest of a line that is too long
   bool has_grown_ = false;
   std::optional<LogEntry> last_;
   std::int64_t latest_ns_ = 0;  ///< time of the previous record

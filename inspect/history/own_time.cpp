@@ -14,7 +14,7 @@ struct OwnTime {
   double seconds;
 };
 
-/// The chips' own times, by the collective that ends them.
+/// The chips' own times, by the collective before which each own time ends.
 using OwnTimes = std::map<std::pair<std::uint64_t, std::string_view>, std::vector<OwnTime>>;
 
 double seconds_between(std::int64_t from, std::int64_t to) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Computes the time that chips spend between their collectives.
+/// OwnTime: computes the time that chips spend between their collectives.
 
 #include <map>
 
@@ -7,9 +7,9 @@
 
 namespace weft {
 
-/// Returns, for each chip, its own time minus the median own time of the chips in the same
-/// collective, in seconds. The times are summed over the collectives for which events of at least
-/// two chips exist. Own time is from the `leave` of one collective to the `enter` of the next,
+/// Returns for each chip its own time, minus the median own time of the chips in the same
+/// collective, in seconds. Times are summed over the collectives for which at least two chips have
+/// events. A chip's own time lasts from the `leave` of a collective to the `enter` of the next one,
 /// without waits for commits.
 std::map<int, double> own_time_above_median(const Snapshot& job);
 

@@ -25,24 +25,24 @@ struct ProcessKey {
   friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
 };
 
-/// A row of the trace: the functions of an actor, or a part of the calls of one caller.
+/// A track of the trace: the functions of an actor, or a part of the calls of one caller.
 struct TrackKey {
   ProcessKey process{};
   std::uint32_t caller = 0;  ///< the actor's row + 1; 0: threads that run no actor
-  std::uint32_t lane = 0;    ///< 0: functions
+  std::uint32_t lane = 0;    ///< 0: the actor's functions; otherwise a track of calls
   friend auto operator<=>(const TrackKey&, const TrackKey&) = default;
 };
 
 /// A slice of the trace: a function that ran, a message that was sent, or a Reply.
 struct CallSlice {
   TrackKey track{};
-  std::uint32_t row = 0;  ///< of the actor that ran or was called
+  std::uint32_t row = 0;  ///< row of the actor that ran or was called
   CallEvent event{};
   std::optional<MessageId> message{};
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   bool unfinished = false;
-  std::uint8_t error = 0;  ///< an Errc
+  std::uint8_t error = 0;  ///< an Errc; 0: no error
   bool is_answered = false;
 };
 
@@ -169,8 +169,8 @@ class SystemTraceWriter {
     }
   }
 
-  /// Corrects times, which come from several clocks: a function begins after its message was sent
-  /// and after the actor's function before it.
+  /// Corrects times, which come from several clocks. A function begins after its message was sent,
+  /// and after the actor's previous function.
   void order_functions() {
     for (CallSlice& function : functions_) {
       const CallSlice* call = call_of(function);
@@ -193,7 +193,7 @@ class SystemTraceWriter {
   /// Gives each call a track on which it overlaps no other call.
   void place_calls() {
     std::map<std::pair<ProcessKey, std::uint32_t>, std::vector<std::int64_t>> ends;
-    for (CallSlice& call : calls_) {  // by time
+    for (CallSlice& call : calls_) {  // in order of time
       std::vector<std::int64_t>& lanes = ends[{call.track.process, call.track.caller}];
       auto lane =
           std::ranges::find_if(lanes, [&](std::int64_t end_ns) { return end_ns <= call.begin_ns; });
@@ -346,8 +346,8 @@ class SystemTraceWriter {
                        name);
   }
 
-  /// Writes how many messages wait for each actor over time. It counts messages whose sending and
-  /// beginning are both recorded, and those that nobody has begun.
+  /// Writes how many messages wait for each actor over time. Counts messages whose sending and
+  /// beginning are both recorded, and messages that nobody has begun.
   void write_mailboxes() {
     std::map<std::uint32_t, std::vector<std::pair<std::int64_t, int>>> changes;
     for (const CallSlice& function : functions_) {
@@ -380,11 +380,11 @@ class SystemTraceWriter {
   TraceCounts counts_;
   std::int64_t from_ns_ = 0;
   std::vector<CallSlice> functions_;
-  std::vector<CallSlice> calls_;             ///< by the time at which they were sent
-  std::vector<CallSlice> replies_;           ///< instants
+  std::vector<CallSlice> calls_;             ///< in order of the times at which they were sent
+  std::vector<CallSlice> replies_;           ///< slices of an instant
   std::map<MessageId, std::size_t> sent_;    ///< indices in calls_
-  std::vector<const CallSlice*> shown_;      ///< by the time at which they begin
-  std::map<TrackKey, TraceThread> threads_;  ///< of the slices that are shown
+  std::vector<const CallSlice*> shown_;      ///< in order of the times at which they begin
+  std::map<TrackKey, TraceThread> threads_;  ///< threads of the slices that are shown
   std::map<ProcessKey, std::size_t> processes_;
   std::vector<Flow> flows_;
   std::uint64_t last_flow_ = 0;

@@ -5,15 +5,15 @@
 namespace weft {
 namespace {
 
-/// The duration that messages are given. A message takes no time, but an arrow needs a slice at
-/// each end.
+/// The duration that the trace gives to a message. A message takes no time, but an arrow needs a
+/// slice at each end.
 constexpr std::int64_t kMessageNs = 1000;
-/// The latest accepted time. A few thousand ns can be added to it without overflow, whatever a
-/// record contains.
+/// The latest time that is accepted. Whatever a record contains, a few thousand ns can then be
+/// added to a time without overflow.
 constexpr std::int64_t kLatestNs = std::int64_t{1} << 62;
 
-/// Returns the level of a chip's event: a step contains runs, a run contains steps of a plan, and
-/// such a step may contain a collective. Waits can be inside any of them.
+/// Returns the level of a chip's event. A step of the loop contains runs, a run contains steps of a
+/// plan, and a step of a plan may contain a collective. Waits can be inside any of them.
 int rank_of(EventKind kind) {
   switch (kind) {
     case EventKind::step: return 0;
@@ -28,8 +28,8 @@ bool is_message(EventKind kind) {
   return kind == EventKind::message_in || kind == EventKind::message_out;
 }
 
-/// Returns whether the event has a duration. A checkpoint event with a text is an instant; without
-/// a text it is a wait.
+/// Returns whether the event has a duration. A checkpoint event is an instant if it has a text, and
+/// otherwise a wait.
 bool has_duration(const Event& event) {
   switch (event.kind) {
     case EventKind::step:
@@ -104,8 +104,8 @@ class TrackBuilder {
     open_.pop_back();
     ended_now_ = true;
   }
-  /// Closes the innermost slice although no event ends it. Steps, and steps of a plan, always end
-  /// in this way. Any other slice counts as unfinished.
+  /// Closes the innermost slice although no event ends it. Steps of loops and of plans always end
+  /// like this. Any other slice counts as unfinished.
   void close_top() {
     const EventKind kind = top().begin->kind;
     close_top(kind != EventKind::step && kind != EventKind::plan_step);
@@ -137,8 +137,8 @@ class TrackBuilder {
 
   Track track_;
   std::vector<std::size_t> open_;  ///< open slices, the outermost first
-  bool in_message_ = false;        ///< the last slice is a message
-  bool ended_now_ = false;         ///< a slice has ended at this event
+  bool in_message_ = false;        ///< whether the last slice is a message
+  bool ended_now_ = false;         ///< whether a slice has ended at the current event
   std::int64_t now_ = -1;
   std::int64_t before_ = -1;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Converts the events of a ring of the black box to spans of time.
+/// Timeline: converts the events of a ring of the black box to spans of time.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace weft {
 /// A span of time that began with an event. `begin_ns` < `end_ns`; both are CLOCK_MONOTONIC.
 struct Slice {
   const Event* begin = nullptr;
-  const Event* end = nullptr;  ///< null if no event of its own ends the slice
+  const Event* end = nullptr;  ///< null if no event ends this slice
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t earliest_ns = 0;  ///< earliest time at which the span may have begun
-  bool unfinished = false;       ///< the end is missing; extends to the next known event
+  bool unfinished = false;  ///< whether the end is missing; `end_ns` is then the next event's time
 };
 
 /// An event without duration.
@@ -32,7 +32,7 @@ struct Track {
   const EventRing* ring = nullptr;
   std::vector<Slice> slices{};
   std::vector<Mark> marks{};
-  std::size_t lost_begins = 0;  ///< ends whose beginning the ring no longer has
+  std::size_t lost_begins = 0;  ///< events that end a slice whose beginning was overwritten
 };
 
 /// Converts a ring to a track. Events at the same time are put 1 ns apart.
@@ -49,7 +49,7 @@ struct TimeWindow {
 
 /// Returns the range from the first to the last time of the tracks; nothing if they have no times.
 std::optional<TimeWindow> window_of(const std::vector<Track>& tracks);
-/// Returns the range of time in which chips were in these steps; nothing if no chip was.
+/// Returns the range of time in which chips were in these steps; nothing if no chip was in one.
 std::optional<TimeWindow> window_of_steps(const std::vector<Track>& tracks, std::uint64_t first,
                                           std::uint64_t last);
 

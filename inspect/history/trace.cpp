@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-/// The numbers of processes and threads in the trace. Perfetto would take the number 0 for the
-/// kernel.
+/// The numbers of processes and threads in the trace. No process is 0, because Perfetto would take
+/// it for the kernel.
 constexpr int kTrainerProcess = 1000;
 constexpr int kFirstChipThread = 10;
 int process_of(int worker) { return worker < 0 ? kTrainerProcess : worker + 1; }
@@ -199,7 +199,7 @@ class TraceWriter {
     }
   }
 
-  /// Returns the text of a mark. The name is empty if the trace doesn't show this kind of event.
+  /// Returns the text of a mark. Its name is empty if the trace doesn't show this kind of event.
   SliceText text_of(const Mark& mark) const {
     const Event& event = *mark.event;
     SliceText text{.category = to_string(event.kind)};
@@ -236,8 +236,8 @@ class TraceWriter {
     write_end(false, flow.to);
   }
 
-  /// Writes a curve of the number of messages in each worker's mailbox: those that were sent and
-  /// whose handling hasn't begun. Only messages with both ends known count.
+  /// Writes a curve for each worker's mailbox: how many messages were sent whose handling hasn't
+  /// begun. Counts only messages both of whose ends are known.
   void write_mailboxes(const Flows& flows) {
     struct Change {
       std::int64_t at_ns;

@@ -1,5 +1,5 @@
 #pragma once
-/// Writes the events of a job as a trace in Chrome's format, which Perfetto opens.
+/// Trace: writes the events of a job as a trace in Chrome's format, which Perfetto opens.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,20 +17,20 @@ struct StepRange {
   std::uint64_t last = 0;
 };
 
-/// Selects the events of a trace; the default selects all. Slices that overlap the selected time
-/// are included as a whole.
+/// Selects the events of a trace; by default all. A slice that overlaps the selected time is
+/// included completely.
 struct TraceOptions {
   double last_s = 0;                 ///< the last seconds of the job; 0: all
-  std::optional<StepRange> steps{};  ///< the time in which any chip was in one of these steps
+  std::optional<StepRange> steps{};  ///< the time in which any chip was in these steps
 };
 
 struct TraceCounts {
   std::size_t slices = 0;
   std::size_t marks = 0;
   std::size_t flows = 0;
-  std::size_t dropped_flows = 0;  ///< flows of which one end is missing
+  std::size_t dropped_flows = 0;  ///< flows that lack one end
   std::size_t unfinished = 0;     ///< slices whose end is missing
-  std::size_t lost_begins = 0;    ///< ends without a beginning, which are omitted
+  std::size_t lost_begins = 0;    ///< ends without a beginning, which the trace omits
 };
 
 /// Calls `write` with the pieces of the document in order. Throws not_found if there are no events,
