@@ -1,6 +1,6 @@
 #pragma once
-/// Makes the data of `weft inspect memory`: the purposes for which a chip needs memory, according
-/// to the plan that it runs.
+/// ChipMemory: makes the data of `weft inspect memory`: what a chip needs memory for, by the plan
+/// that it runs.
 
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// The bytes that a chip needs for a program.
+/// How many bytes a chip needs for a program.
 struct ChipMemory {
   std::int64_t inputs = 0;
   std::int64_t versions = 0;  ///< second versions of state and of outputs not written in place
@@ -29,7 +29,7 @@ struct ChipTensor {
   TensorType global{};
   TensorType chip{};  ///< the chip's shard
 };
-/// Returns a program's inputs; the one with the largest shard comes first.
+/// Returns a program's inputs, in descending order of their shards' bytes.
 std::vector<ChipTensor> tensors_of(const Plan& plan);
 
 /// Returns a program's memory as text, tensor by tensor. `resident_bytes` is the host memory that

@@ -1,6 +1,6 @@
 #pragma once
-/// Makes the data of `weft inspect programs`: the programs that a job's workers have compiled, and
-/// the reasons.
+/// JobPrograms: makes the data of `weft inspect programs`: the programs that a job's workers have
+/// compiled, and why.
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ namespace weft {
 
 /// A program that one or several workers compiled under the same number in the same generation.
 struct JobProgram {
-  ProgramEntry entry{};        ///< the first worker's; `seconds` is the longest of all
+  ProgramEntry entry{};        ///< of the first worker, with the `seconds` of the slowest
   std::vector<int> workers{};  ///< sorted
 };
 
@@ -25,11 +25,11 @@ std::vector<JobProgram> programs_of(std::span<const ProgramEntry> entries);
 std::string programs_text(const Snapshot& job, std::span<const JobProgram> programs);
 std::string programs_json(const Snapshot& job, std::span<const JobProgram> programs);
 
-/// Throws not_found because none of the job's `programs` is the requested one.
+/// Throws not_found with the message that none of the job's `programs` is the requested one.
 [[noreturn]] void fail_without_program(const Snapshot& job, std::span<const JobProgram> programs,
                                        std::optional<std::uint32_t> number);
 
-/// Reads the plan of a program. Throws not_found if it wasn't kept; io, version or corrupt.
+/// Reads the plan of a program. Throws not_found if the plan wasn't kept; io, version or corrupt.
 Plan read_plan(const Snapshot& job, const JobProgram& program);
 
 }  // namespace weft

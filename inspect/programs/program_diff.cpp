@@ -22,7 +22,7 @@ using Programs = std::vector<ProgramEntry>;
 
 constexpr std::size_t kListingBytesMax = std::size_t{256} << 20;
 
-/// Returns the programs of the last generation by worker, in the order of their numbers.
+/// Returns each worker's programs of the last generation, in the order of their numbers.
 std::map<int, Programs> by_worker(std::span<const ProgramEntry> entries) {
   std::uint64_t generation = 0;
   for (const ProgramEntry& entry : entries) generation = std::max(generation, entry.generation);
@@ -53,8 +53,8 @@ std::string listing_of(const Snapshot& job, const ProgramEntry& entry) {
       .value_or("");
 }
 
-/// Returns the causes of the difference between two listings. The listings are files, which may be
-/// damaged: if one can't be parsed, no cause is returned.
+/// Returns the causes of the difference between two listings. The listings come from files, which
+/// may be damaged. If one can't be parsed, returns no causes.
 std::vector<std::string> causes_of(const Snapshot& job, const std::string& first,
                                    const std::string& second) {
   const std::optional<Mesh> mesh = job.mesh();

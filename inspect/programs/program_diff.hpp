@@ -1,5 +1,6 @@
 #pragma once
-/// Makes the data of `weft inspect diff`: the first difference between the programs of two workers.
+/// ProgramDiff: makes the data of `weft inspect diff`: the first difference between the programs of
+/// two workers.
 
 #include <cstdint>
 #include <optional>
@@ -17,10 +18,10 @@ struct ProgramDiff {
   int first_worker = 0;
   int second_worker = 1;
   std::size_t common = 0;               ///< number of equal programs before the difference
-  std::optional<ProgramEntry> first{};  ///< absent: first_worker has no further program
+  std::optional<ProgramEntry> first{};  ///< absent if first_worker has no further program
   std::optional<ProgramEntry> second{};
-  std::vector<std::string> causes{};  ///< causes of the difference, the likeliest first
-  std::vector<std::string> lines{};   ///< the first line that differs, from both listings
+  std::vector<std::string> causes{};  ///< why the programs differ, the likeliest cause first
+  std::vector<std::string> lines{};   ///< the first line that differs, from each listing
 
   bool same() const { return !first && !second; }
 };
@@ -30,8 +31,8 @@ struct ProgramDiff {
 ProgramDiff diff_programs(const Snapshot& job, std::span<const ProgramEntry> entries,
                           int first_worker, int second_worker);
 
-/// Returns two workers whose programs differ; the first two if all have the same. Throws not_found
-/// if there is only one worker.
+/// Returns two workers whose programs differ, or the first two if all workers have the same
+/// programs. Throws not_found if there is only one worker.
 std::pair<int, int> choose_workers(std::span<const ProgramEntry> entries);
 
 std::string diff_text(const Snapshot& job, const ProgramDiff& diff);

@@ -26,7 +26,7 @@
 namespace weft {
 namespace {
 
-/// A running job may overwrite the data while they are read. Reading is tried this many times.
+/// How often reading is tried, because a running job may overwrite the data during a try.
 constexpr int kTries = 3;
 
 ShardValues values_of(DType dtype, std::span<const std::byte> bytes) {
@@ -47,7 +47,7 @@ ShardValues values_of(DType dtype, std::span<const std::byte> bytes) {
   return values;
 }
 
-/// Reads a tensor. Chips whose shards have the same position in the tensor are joined to one entry.
+/// Reads a tensor. Chips whose shards have the same position in the tensor share one entry.
 TensorShards read_tensor(const KeptTensor& tensor, const KeptState& state, const Mesh& mesh) {
   TensorShards shards{.name = tensor.name,
                       .kind = tensor.kind,

@@ -1,6 +1,6 @@
 #pragma once
-/// Makes the data of `weft inspect shards`: the tensors that a job keeps on its chips from step to
-/// step.
+/// Shards: makes the data of `weft inspect shards`: the tensors that a job keeps on its chips from
+/// step to step.
 
 #include <cstdint>
 #include <optional>
@@ -32,19 +32,19 @@ struct TensorShards {
   std::string name{};
   StateKind kind = StateKind::param;
   TensorType type{};       ///< global type
-  std::string sharding{};  ///< text of Sharding::to_string()
+  std::string sharding{};  ///< the result of Sharding::to_string()
   std::vector<TensorShard> shards{};
 };
 
 struct JobShards {
-  std::uint64_t step = 0;  ///< version that was read
-  bool whole = true;       ///< false: the job continued meanwhile, so values may be of later steps
+  std::uint64_t step = 0;  ///< the version that was read
+  bool whole = true;  ///< false: the job continued meanwhile, so some values may be of later steps
   std::vector<TensorShards> tensors{};
 };
 
-/// Reads the state of a job, alive or dead, whose memory still exists. `names` selects the tensors
-/// whose names contain this text. Throws not_found if the job keeps no state (the message names the
-/// setting that makes it keep state) or if its memory is gone; version or corrupt.
+/// Reads the state of a job, alive or dead, whose memory still exists. Selects the tensors whose
+/// names contain the text `names`. Throws not_found if the job keeps no state (the message names
+/// the setting for that) or if its memory is gone; version or corrupt.
 JobShards read_shards(const Snapshot& job, const std::string& names);
 
 std::string shards_text(const Snapshot& job, const JobShards& shards);
