@@ -48,8 +48,8 @@ std::string rate_text(double rate) { return rate > 0 ? fmt::format("{:.2f}", rat
 std::string share_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string limit_text(double of_limit) { return of_limit > 0 ? share_text(of_limit) : ""; }
 
-/// Returns for example "97.1 GB/s of 32.0 KiB, 21.9 of 32.0 MiB": the fastest rate, the slowest one
-/// and one between, each multiplied by `share`.
+/// Returns a text such as "97.1 GB/s of 32.0 KiB, 21.9 of 32.0 MiB": the fastest rate, the slowest
+/// rate and one between them, each multiplied by `share`.
 std::string memory_text_of(const ChipLimits& limits, double share) {
   std::vector<MemoryRate> shown{limits.memory.front()};
   if (limits.memory.size() > 2) shown.push_back(limits.memory[limits.memory.size() / 2]);

@@ -1,6 +1,6 @@
 #pragma once
-/// Makes the data of `weft plan --profile`: the cost of each step of a plan, the time that the step
-/// took, and how near it is to the machine's limit.
+/// PlanProfile: makes the data of `weft plan --profile`: the cost of each step of a plan, the time
+/// that the step took, and how close this is to the machine's limit.
 
 #include <cstdint>
 #include <optional>
@@ -14,8 +14,8 @@
 
 namespace weft {
 
-/// The rate at which a chip repeatedly reads and writes memory of this size. Small memory is in a
-/// near cache.
+/// The rate at which a chip repeatedly reads and writes `bytes` bytes of memory. A small range of
+/// memory stays in a fast cache.
 struct MemoryRate {
   std::int64_t bytes = 0;
   double bytes_per_s = 0;
@@ -23,37 +23,37 @@ struct MemoryRate {
 
 /// The maximum rates of a chip while it has a core.
 struct ChipLimits {
-  double f32_flops = 0;              ///< per second
-  double bf16_flops = 0;             ///< per second, for matrix products
-  std::vector<MemoryRate> memory{};  ///< at least one; the smallest, which is the fastest, first
-  double core_share = 1;             ///< share of time with a core; below 1 if chips take turns
-  std::string from{};                ///< source of the limits, for people
+  double f32_flops = 0;              ///< operations per second
+  double bf16_flops = 0;             ///< operations per second in matrix products
+  std::vector<MemoryRate> memory{};  ///< from the smallest and fastest; not empty
+  double core_share = 1;             ///< share of time with a core; below 1 if chips share cores
+  std::string from{};                ///< where the limits come from, for people
 
   /// Returns the maximum rate of operations for the dtype. The rate of f64 is half that of f32.
   double flops(DType dtype) const;
-  /// Returns bytes per second for a step that touches `step_bytes`: the rate of the largest entry
-  /// of `memory` that isn't larger than the step.
+  /// Returns the bytes per second of a step that touches `step_bytes` bytes: the rate of the
+  /// largest entry of `memory` that isn't larger than the step.
   double bytes(std::int64_t step_bytes) const;
 };
 
-/// The resource that limits a step. At the machine's maximum rates, the step would need more time
-/// for this resource than for the other one.
+/// The resource that limits a step. At the machine's maximum rates, the step needs more time for
+/// this resource than for the other one.
 enum class Bound : std::uint8_t { nothing, compute, memory };
 /// Returns "", "compute" or "memory".
 std::string_view to_string(Bound bound) noexcept;
 
-/// One step of the plan. Rates are for the step's median time.
+/// One step of the plan. Rates follow from the step's median time.
 struct ProfiledStep {
   StepKind kind = StepKind::compute;
   std::string op{};     ///< "multiply and 3 more"
-  std::string type{};   ///< type of the result; types of the operands of a product
+  std::string type{};   ///< type of the result; for a product, types of the operands
   std::string place{};  ///< "train.cpp:41"
   StepCost cost{};
   StepTimes times{};
   double share = 0;     ///< share of the time of all runs
-  double flops = 0;     ///< per second; 0 if the step was never executed
-  double bytes = 0;     ///< per second
-  double of_limit = 0;  ///< shortest time that the limits allow / median time
+  double flops = 0;     ///< operations per second; 0 if the step was never executed
+  double bytes = 0;     ///< bytes per second
+  double of_limit = 0;  ///< shortest possible time by the limits / median time
   Bound bound = Bound::nothing;
 };
 
@@ -62,11 +62,12 @@ struct PlanProfile {
   std::vector<ProfiledStep> steps{};
   PlanTimes times{};
   ChipLimits limits{};
-  // The following numbers are for an average run; a step counts as often as it was executed.
+  // The next four numbers are for an average run, in which each step counts as often as it was
+  // executed.
   double run_flops = 0;
   double run_bytes = 0;
   double run_s = 0;
-  double of_limit = 0;  ///< shortest time that the limits allow / time with a core
+  double of_limit = 0;  ///< shortest possible time by the limits / time with a core
 };
 
 PlanProfile profile_of(const ProgramEntry& program, const Plan& plan, const PlanTimes& times,

@@ -99,7 +99,7 @@ class Roofline {
     if (has_bf16_) most_y = std::max(most_y, limits.bf16_flops);
     x_ = axis(least_x, most_x, kLeft, kWidth - kRight);
     y_ = axis(std::max(least_y, most_y / kRange), most_y, kHeight - kBottom, kTop);
-    // The steps that took longest are drawn first, so that they don't cover small points.
+    // The steps that took longest are drawn first, so that they don't hide small points.
     std::ranges::stable_sort(shown_, std::ranges::greater(),
                              [&](std::size_t i) { return profile.steps[i].share; });
   }
@@ -162,14 +162,14 @@ class Roofline {
          kHeight / 2);
   }
 
-  /// Draws the limit of arithmetic.
+  /// Draws the horizontal line that limits steps by the rate of arithmetic.
   void ceiling(const std::string& name, double flops) {
     const double ridge = flops / profile_.limits.memory.front().bytes_per_s;
     stroke(x_.at(ridge), y_.at(flops), kWidth - kRight, y_.at(flops), "#444", 1.5);
     text(x_.at(ridge) + 8, y_.at(flops) - 6, "start",
          fmt::format("{} {:.0f} GFLOP/s", name, flops / 1e9));
   }
-  /// Draws the limit of memory.
+  /// Draws the rising line that limits steps by the rate of memory.
   void slope(const MemoryRate& rate, double flops) {
     const double begin = std::max(std::pow(10, x_.low), std::pow(10, y_.low) / rate.bytes_per_s);
     const double ridge = flops / rate.bytes_per_s;

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// Returns the plan's steps by the numbers that a chip's events use for them.
+/// Returns the plan's step for each step number that a chip's events use.
 std::vector<std::size_t> numbered_steps(const Plan& plan) {
   std::vector<std::size_t> steps;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -20,7 +20,7 @@ std::vector<std::size_t> numbered_steps(const Plan& plan) {
     switch (step.kind) {
       case StepKind::update_wait:
       case StepKind::join: break;
-      // In events, each value that the loop carries has its own step number.
+      // Each value that the loop carries has its own step number in events.
       case StepKind::begin: steps.insert(steps.end(), step.count, i); break;
       default: steps.push_back(i); break;
     }
@@ -102,7 +102,8 @@ class RunReader {
     run_.executions.push_back({step, ns});
   }
 
-  /// Adds a commit, which happens within the previous step.
+  /// Adds the wait for a commit, which happens within the previous step, and takes its time from
+  /// this step.
   void add_commit(std::int64_t ns) {
     if (update_wait_ == kNone || last_ == kNone) return;
     run_.executions[last_].ns -= ns;
@@ -124,12 +125,12 @@ class RunReader {
   std::size_t update_wait_ = kNone;
   std::vector<SeenRun> runs_;
   SeenRun run_;
-  std::int64_t end_ns_ = 0;   // end of the current run; 0: there is none
-  std::size_t last_ = kNone;  // index in run_.executions of the last begun step
-  bool is_whole_ = false;     // the event of its first step was seen
+  std::int64_t end_ns_ = 0;   // end of the current run; 0: no run
+  std::size_t last_ = kNone;  // index in run_.executions of the last step that began
+  bool is_whole_ = false;     // whether the event of the run's first step was seen
 };
 
-/// Returns the median; 0 if there are no times. Of two middle times, returns the lower one.
+/// Returns the median; 0 if there are no times. Of two times in the middle, returns the lower one.
 std::int64_t median(std::vector<std::int64_t>& times) {
   if (times.empty()) return 0;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
