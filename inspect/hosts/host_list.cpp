@@ -29,7 +29,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kHostsMax = 4096;
-/// The file with the namespace of a pod of Kubernetes.
+/// The file that contains the namespace of a Kubernetes pod.
 constexpr const char* kPodNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 std::string path_in(const std::string& run_dir) { return run_dir + "/hosts.json"; }
@@ -55,7 +55,7 @@ std::vector<std::string> words_of_pattern(const std::string& pattern, const std:
   return words;
 }
 
-/// Throws if the name might be taken for an option of a command.
+/// Throws if a command might take the name for an option.
 void require_machine(const std::string& machine) {
   const bool is_name = std::ranges::all_of(machine, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
@@ -66,7 +66,8 @@ void require_machine(const std::string& machine) {
        visible(machine));
 }
 
-/// Returns the text of the file, whose words are run as commands.
+/// Returns the text of the file. Throws if other users could have written it, because its words are
+/// run as commands.
 std::optional<std::string> read_own(const std::string& path) {
   try {
     return find_own_file(path, S_IWGRP | S_IWOTH, kBytesMax);

@@ -21,7 +21,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kSaidBytesMax = 4096;
-/// Limits what is read at once, because a command may write without end.
+/// How much is read at once, because a command may write without end.
 constexpr std::size_t kReadBytesMax = std::size_t{16} << 20;
 
 /// Appends what can be read without waiting. Returns false at the end of the stream.
@@ -40,7 +40,7 @@ bool read_into(int fd, std::string& text) {
   return true;
 }
 
-/// Closes its descriptors unless they are taken.
+/// The ends of three pipes. Closes those that aren't taken.
 struct Ends {
   std::array<int, 6> fds{-1, -1, -1, -1, -1, -1};
   ~Ends() {
@@ -72,7 +72,7 @@ HostPipe::HostPipe(const std::vector<std::string>& words) {
     fail(Errc::io, "can't start {}: {}", fmt::join(words, " "), std::strerror(errno));
   }
   if (pid_ == 0) {
-    ::setpgid(0, 0);  // a signal of the terminal ends weft, which then kills the command
+    ::setpgid(0, 0);  // so a signal from the terminal ends only weft, which then kills the command
     ::dup2(ends.fds[1], STDIN_FILENO);
     ::dup2(ends.fds[3], STDOUT_FILENO);
     ::dup2(ends.fds[5], STDERR_FILENO);
@@ -89,7 +89,7 @@ HostPipe::HostPipe(const std::vector<std::string>& words) {
 HostPipe::~HostPipe() {
   for (const int fd : {input_, output_, errors_}) ::close(fd);
   ::kill(-pid_, SIGKILL);
-  ::kill(pid_, SIGKILL);  // it may not have its process group yet
+  ::kill(pid_, SIGKILL);  // in case the command isn't in its own process group yet
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
@@ -97,7 +97,8 @@ HostPipe::~HostPipe() {
 void HostPipe::ask(const RawRequest& request) {
   if (asked_) return;
   const std::string line = to_line(request);
-  // A request is smaller than the socket's buffer. If the command has ended, take() tells why.
+  // A request always fits in the socket's buffer. If the command has ended, take() throws the
+  // reason.
   (void)::send(input_, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   asked_ = Asked{.parts = request.parts,
                  .boottime_ns = clock_ns(CLOCK_BOOTTIME),
@@ -128,7 +129,8 @@ void HostPipe::fail_ended() {
   fail(Errc::unavailable, "{}", why.empty() ? "its command has ended without an answer" : why);
 }
 
-/// The host read its clocks between the request and now. The fastest answer tells most.
+/// The host has read its clocks at some time between the request and now. So the fastest answer
+/// gives the most accurate difference.
 void HostPipe::compare_clocks(const RawAnswer& answer) {
   const std::int64_t boottime = clock_ns(CLOCK_BOOTTIME);
   const std::int64_t monotonic = clock_ns(CLOCK_MONOTONIC);

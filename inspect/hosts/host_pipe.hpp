@@ -15,28 +15,28 @@
 
 namespace weft {
 
-/// Only one thread may use it. Asks one request at a time.
+/// Makes one request at a time. Only one thread may use a HostPipe.
 class HostPipe {
  public:
-  /// Starts the command, whose words begin with its name. Throws io.
+  /// Starts a command. The first of `words` is the program's name. Throws io.
   explicit HostPipe(const std::vector<std::string>& words);
   /// Kills the command.
   ~HostPipe();
   HostPipe(const HostPipe&) = delete;
   HostPipe& operator=(const HostPipe&) = delete;
 
-  /// Sends the request, unless an earlier one isn't answered yet.
+  /// Sends the request, unless an earlier request isn't answered yet.
   void ask(const RawRequest& request);
   bool is_asked() const { return asked_.has_value(); }
   bool has_answered() const { return shift_.has_value(); }
-  /// The descriptor that becomes readable when there is something to take.
+  /// Returns the descriptor that becomes readable when take() has something to read.
   int fd() const { return output_; }
-  /// Takes what has come, without waiting. Returns the answer once it is complete, with times of
-  /// this machine's clocks. Throws unavailable, with what the command wrote to stderr, if it has
-  /// ended, and the errors of take_raw_answer().
+  /// Reads what has come, without waiting. Returns the answer once it is complete, with times
+  /// converted to this machine's clocks. If the command has ended, throws unavailable with what the
+  /// command wrote to stderr. Also throws the errors of take_raw_answer().
   std::optional<Snapshot> take();
-  /// Returns by how much the converted times may be wrong, in seconds. It is half of the time of
-  /// the fastest answer.
+  /// Returns by how many seconds the converted times may be wrong: half of the time that the
+  /// fastest answer took.
   double clock_error_s() const { return error_s_; }
 
  private:
@@ -53,7 +53,7 @@ class HostPipe {
   int output_ = -1;
   int errors_ = -1;
   std::string bytes_;
-  std::string said_;  ///< on stderr
+  std::string said_;  ///< what the command wrote to stderr
   std::optional<Asked> asked_;
   std::optional<ClockShift> shift_;
   double error_s_ = 0;

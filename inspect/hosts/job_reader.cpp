@@ -18,17 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The longest time for a host's first answer, for which a connection must be made.
+/// How long to wait for a host's first answer, for which a connection must be made.
 constexpr std::chrono::milliseconds kFirstPatience{3000};
-/// The longest time for each further answer.
+/// How long to wait for each further answer.
 constexpr std::chrono::milliseconds kPatience{1000};
-/// The time after which a host that couldn't be reached is tried again.
+/// After this time, a host that couldn't be reached is tried again.
 constexpr std::chrono::seconds kRetryAfter{5};
 
-/// Events are megabytes, so a host is asked for them once in this time.
+/// The shortest time between two requests for a host's events, which are megabytes.
 constexpr std::chrono::milliseconds kBetweenEvents{900};
 
-/// Returns the path of this program, which is expected at the same path on the other hosts.
+/// Returns the path of this program. It is expected at the same path on the other hosts.
 std::string path_of_weft() {
   std::error_code error;
   const fs::path path = fs::read_symlink("/proc/self/exe", error);
@@ -49,7 +49,7 @@ std::optional<SnapshotReader> open_here(const std::string& memory_id) {
   }
 }
 
-/// Returns the age of the newest row of the host.
+/// Returns the age of the host's newest row, in seconds.
 double age_of(const Snapshot& job, int host) {
   std::int64_t last = 0;
   for (const ActorRow& row : job.rows) {
@@ -59,17 +59,17 @@ double age_of(const Snapshot& job, int host) {
   return last == 0 ? 0 : std::max(0.0, job.seconds_since(last));
 }
 
-/// Adds the copies of the part on another host than host 0.
+/// Adds to `job` the copies that a host other than host 0 has kept of its part.
 void add_record(Snapshot& job, Snapshot part, int host) {
   if (part.header.host != host || part.header.num_hosts != job.header.num_hosts) return;
-  // Times of hosts that are gone can be compared only by the time of day.
+  // After a host is gone, its times can be compared only by the time of day.
   shift_times(part, {.boottime_ns = job.header.boottime_minus_realtime_ns -
                                     part.header.boottime_minus_realtime_ns,
                      .monotonic_ns = part.unix_minus_monotonic_ns - job.unix_minus_monotonic_ns});
   merge_host(job, std::move(part));
 }
 
-/// Adds the copies of the parts on other hosts than host 0 to a job that has ended.
+/// Adds to a job that has ended the copies that all other hosts than host 0 have kept.
 void add_records(Snapshot& job, const std::string& run_dir, const SnapshotParts& parts) {
   for (int host = 1; host < job.header.num_hosts; ++host) {
     const std::string folder = record_folder(run_dir, host);
@@ -106,7 +106,7 @@ bool JobReader::is_run_folder(const std::string& path) {
   return SnapshotReader::is_run_folder(path) || fs::exists(path + "/hosts.json", error);
 }
 
-/// Reads where the hosts are. A host that has started again has another place.
+/// Finds out where the hosts are. A host that was started again has moved.
 void JobReader::find_hosts() {
   const std::optional<HostList> list = HostList::read(run_dir_);
   has_list_ = list.has_value();
@@ -121,7 +121,7 @@ void JobReader::find_hosts() {
   }
 }
 
-/// Opens a host's part: its memory if it is on this machine, else a pipe.
+/// Opens a host's part: its memory if the host is on this machine, and otherwise a pipe.
 void JobReader::reach(Host& host) {
   if (host.local || host.remote || Clock::now() < host.retry_at) return;
   const HostEntry& entry = host.entry;
@@ -166,7 +166,8 @@ void JobReader::take(int number, Answers& answers) {
   }
 }
 
-/// Keeps the events of an answer, or adds those of an earlier one.
+/// Keeps the events of an answer. If the answer has none, adds the events of the last answer that
+/// had some.
 void JobReader::keep_events(Host& host, Snapshot& answer) {
   const bool has_own = !answer.rings.empty() || !answer.waits.empty();
   Snapshot& to = has_own ? host.events : answer;
@@ -177,7 +178,8 @@ void JobReader::keep_events(Host& host, Snapshot& answer) {
   if (has_own) host.events_at = Clock::now();
 }
 
-/// Asks the hosts that are reached through a command, all at the same time.
+/// Sends the request to hosts that are reached through a command, to all at the same time, and
+/// takes their answers.
 JobReader::Answers JobReader::ask(const RawRequest& request, std::span<const int> hosts) {
   Answers answers;
   auto patience = kPatience;
@@ -242,7 +244,7 @@ Snapshot JobReader::read(const SnapshotParts& parts) {
   return merged(std::move(answers), parts);
 }
 
-/// Reads the other parts on this machine.
+/// Reads the parts of other hosts that are on this machine.
 void JobReader::read_local(const SnapshotParts& parts, Answers& answers) {
   for (auto& [number, host] : hosts_) {
     if (!host.local) continue;
@@ -266,7 +268,8 @@ Snapshot JobReader::merged(Answers answers, const SnapshotParts& parts) {
     }
     fail(Errc::unavailable, "no host of the job in {} answers: {}", run_dir_, why);
   }
-  Snapshot job = answers.begin()->second;  // host 0, if it has answered
+  // The answer of host 0, if it has answered; otherwise of the next host.
+  Snapshot job = answers.begin()->second;
   const int first = answers.begin()->first;
   const bool is_remote = hosts_.contains(first) && hosts_.at(first).remote != nullptr;
   if (is_remote && parts.metrics) job.metrics = read_last_metrics(run_dir_);

@@ -62,7 +62,8 @@ void merge_host(Snapshot& into, Snapshot part) {
   const auto is_own = [&](int worker) {
     return worker >= 0 && part.header.host_of(worker) == host;
   };
-  // Only host 0 knows that a host is lost, whose memory may still be readable.
+  // Only host 0 knows that a host is lost. The lost host's memory may still be readable, but what
+  // host 0 knows of it counts.
   const bool is_host_lost = std::ranges::any_of(into.rows, [&](const ActorRow& row) {
     return is_own(row.worker) && row.state == ActorState::host_lost;
   });
@@ -76,7 +77,8 @@ void merge_host(Snapshot& into, Snapshot part) {
   append(into.processes, part.processes);
   append(into.sights, part.sights);
   if (into.hidden.empty()) into.hidden = part.hidden;
-  // The rings of an agent would be taken for the trainer's.
+  // Only workers' rings are added, because the rings of a host's agent would look like the
+  // trainer's.
   std::erase_if(part.rings, [&](const EventRing& ring) { return !is_own(ring.worker); });
   append(into.rings, part.rings);
   append(into.waits, part.waits);

@@ -82,7 +82,7 @@ std::string answer_about(const std::string& memory_id, const RawRequest& request
   return head_line(head) + body;
 }
 
-/// A private folder for the files of one answer, removed by the destructor.
+/// A private folder for the files of one answer. The destructor removes it.
 class AnswerFolder {
  public:
   AnswerFolder() {
@@ -113,7 +113,7 @@ struct RawFile {
   std::vector<PieceRange> pieces;
 };
 
-/// Returns the file that the head describes, after checks of all numbers.
+/// Returns the file that the head describes. Checks all numbers first.
 RawFile to_file(const Json& json) {
   RawFile file{.name = json.at("name"), .bytes = json.at("bytes"), .pieces = {}};
   if (std::ranges::count(kFiles, file.name) == 0 || file.bytes > kFileBytesMax) {
@@ -152,7 +152,7 @@ std::size_t body_bytes(const RawFile& file) {
   return sum;
 }
 
-/// Returns the files of an answer. Throws the error that the answer tells.
+/// Returns the files of an answer. If the answer is an error, throws it.
 std::vector<RawFile> files_of(const Json& head) {
   if (head.at("schema") != kSchema) {
     fail(Errc::version,
