@@ -33,13 +33,13 @@ double number_in(std::string_view cell) {
 
 struct ProgressColumn {
   std::string name;
-  std::vector<double> values;  ///< NaN if there is no number
+  std::vector<double> values;  ///< NaN where the cell has no number
 };
 
 /// Returns the columns of a CSV file. If there are too many rows for the page, keeps only every
-/// n-th row. Ignores a last row that is incompletely written. Throws corrupt.
+/// n-th row. Ignores an incomplete last row. Throws corrupt.
 std::vector<ProgressColumn> read_columns(std::string& csv) {
-  csv.resize(csv.rfind('\n') + 1);  // npos + 1 is 0
+  csv.resize(csv.rfind('\n') + 1);  // without a newline, npos + 1 is 0
   CsvScanner scanner(',', 0);
   scanner.add(csv);
   const std::vector<std::uint64_t> begins = scanner.finish();
@@ -74,8 +74,8 @@ Json with_nulls(const std::vector<double>& values) {
   return json;
 }
 
-/// Adds curves of the reported numbers. Their x values are the column "step" if there is one, else
-/// the rows' numbers.
+/// Adds curves of the reported numbers. Their x values come from the column "step" if there is one,
+/// and otherwise from the rows' numbers.
 void add_reports(std::string& csv, Json& json) {
   json["x"] = Json::array();
   json["columns"] = Json::array();
@@ -97,8 +97,8 @@ void add_reports(std::string& csv, Json& json) {
   }
 }
 
-/// Returns steps per second of the first chip that has steps. If there are too many steps for the
-/// page, each point covers several steps.
+/// Returns the steps per second of the first chip that has steps. If there are too many steps for
+/// the page, each point stands for several steps.
 Json rates_of(const Snapshot& job) {
   Json rate{{"x", Json::array()}, {"values", Json::array()}};
   for (const EventRing& ring : job.rings) {

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kStyleMark = "<!--style-->";
 constexpr std::string_view kScriptMark = "<!--script-->";
 
-/// Replaces the mark, which kPageHtml has once, by the text.
+/// Replaces `mark`, which kPageHtml contains once, by `text`.
 void replace(std::string& page, std::string_view mark, std::string_view text) {
   page.replace(page.find(mark), mark.size(), text);
 }

@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-/// Returns a sample's value, which may be NaN or infinite.
+/// Returns a sample's value as text. It may be NaN or infinite.
 std::string sample_value(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -68,8 +68,8 @@ void add_waits(const Snapshot& job, std::string& text) {
   text += last;
 }
 
-/// Adds the reported numbers. Their names become the values of a label, which may contain any
-/// characters.
+/// Adds the numbers that loops have reported. A number's name becomes the value of a label, which
+/// may contain any characters, instead of a metric's name.
 void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
   if (view.loss) {
     begin_metric(text, "weft_loss", "gauge", "The loss that the loop reported last.");
@@ -84,7 +84,7 @@ void add_reported(const Snapshot& job, const JobView& view, std::string& text) {
   }
 }
 
-/// Adds a sample for each memory, with its name.
+/// Adds a sample for each memory, labeled with the memory's name.
 template <typename Memory>
 void add_samples(const std::vector<std::pair<std::string, Memory>>& memories, std::string_view name,
                  std::string_view type, std::string_view help,
@@ -95,7 +95,8 @@ void add_samples(const std::vector<std::pair<std::string, Memory>>& memories, st
   }
 }
 
-/// Opens the memory of all names. Leaves out what is just being made, or is of another version.
+/// Opens the memory of all names. Leaves out memory that is still being made, or has another
+/// version.
 template <typename Open>
 auto open_all(const std::vector<std::string>& names, Open open) {
   std::vector<std::pair<std::string, decltype(open(names.front()))>> memories;
@@ -108,7 +109,7 @@ auto open_all(const std::vector<std::string>& names, Open open) {
   return memories;
 }
 
-/// Returns how many readers hold a place, over all places.
+/// Returns how many holds readers have, summed over all places.
 std::uint64_t count_holds(const PublishedMemory& memory) {
   std::uint64_t holds = 0;
   for (const PlaceRow& place : memory.header().places) {

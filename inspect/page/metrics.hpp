@@ -1,5 +1,5 @@
 #pragma once
-/// Writes a job's numbers for Prometheus.
+/// Metrics: writes a job's numbers for Prometheus.
 
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// Returns the metrics in Prometheus' text format, version 0.0.4. Metrics that come from events are
-/// omitted if the snapshot has none.
+/// Returns the metrics in Prometheus' text format, version 0.0.4. Omits metrics that come from
+/// events if the snapshot has no events.
 std::string metrics_text(const Snapshot& job);
 
 /// Returns a label's value in quotes.

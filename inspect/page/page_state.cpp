@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
 
-/// Rounds to a hundredth, so that the JSON changes only if the page would show another number.
+/// Rounds to a hundredth, so that the JSON changes only when the page would show another number.
 Json rounded(const std::optional<double>& number) {
   return number ? Json(std::round(*number * 100) / 100) : Json();
 }
@@ -95,7 +95,7 @@ Json frames_of(const std::vector<StackFrame>& stack) {
   return frames;
 }
 
-/// Returns the stack of the actor's thread; null if the snapshot has no stack of it.
+/// Returns the stack of the actor's thread; null if the snapshot doesn't have it.
 const ThreadStack* stack_of(const Snapshot& job, const ActorRow& row) {
   const ProcessSight* sight = job.sight(job.id_of(row));
   if (sight == nullptr) return nullptr;
@@ -114,7 +114,8 @@ Json metrics_of(const Snapshot& job) {
   return metrics;
 }
 
-/// Returns the chips by their positions in the mesh; none if the board has no mesh that fits them.
+/// Returns the chips by their positions in the mesh; no chips if the board has no mesh that fits
+/// them.
 Json mesh_of(const Snapshot& job) {
   Json json{{"shape", Json::array()}, {"axes", Json::array()}, {"chips", Json::array()}};
   const std::optional<Mesh> mesh = job.mesh();

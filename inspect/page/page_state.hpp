@@ -1,5 +1,5 @@
 #pragma once
-/// Makes the data for the head, the mesh and the table of `weft inspect serve`'s page.
+/// PageState: makes the data for the head, the mesh and the table of `weft inspect serve`'s page.
 
 #include <span>
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace weft {
 
-/// Returns JSON. `systems` are actor systems of the job's program. `before` is an earlier snapshot,
-/// with which the use of cores is computed; if it is null, the use is unknown. Times are seconds of
-/// CLOCK_BOOTTIME. The text doesn't contain the present time, so that it stays the same while the
-/// job doesn't change.
+/// Returns the page's data as JSON. `systems` are the actor systems of the job's program. `before`
+/// is an earlier snapshot, from which the use of cores is computed; if it is null, the use is
+/// unknown. Times are seconds of CLOCK_BOOTTIME. The text doesn't contain the present time, so it
+/// stays the same while the job doesn't change.
 std::string page_state(const Snapshot& job, const Why& why, const Snapshot* before = nullptr,
                        std::span<const SystemSnapshot> systems = {});
 
-/// Returns the stack of an actor's thread, {"frames": [{"function", "file", "line"}], "why_not"},
-/// from the snapshot's sights, else from the roots of `why`.
+/// Returns the stack of an actor's thread, {"frames": [{"function", "file", "line"}], "why_not"}.
+/// The stack is from the snapshot's sights, or else from the roots of `why`.
 std::string stack_json(const Snapshot& job, const Why& why, const std::string& actor);
 
 }  // namespace weft

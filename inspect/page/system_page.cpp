@@ -37,7 +37,7 @@ std::string page_state_of(const SystemSnapshot& system, const SystemActor& actor
   return actor.position.phase == ActorPhase::alive ? "idle" : "starting";
 }
 
-/// Returns the time as seconds of CLOCK_BOOTTIME, as the page's other times; null if it is 0.
+/// Returns a time as seconds of CLOCK_BOOTTIME, which the page uses for all times; null if it is 0.
 Json since_json(std::int64_t monotonic_ns) {
   if (monotonic_ns == 0) return {};
   static const std::int64_t offset = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);

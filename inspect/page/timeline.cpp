@@ -43,7 +43,7 @@ TimelineSlice to_slice(const Event& event, std::int64_t begin_ns, SliceKind kind
           .number = event.number};
 }
 
-/// Flattens a track: where a slice begins inside another one, the outer one is cut off.
+/// Makes a row from a track. Where a slice begins inside another slice, ends the outer one there.
 class RowMaker {
  public:
   explicit RowMaker(const Track& track) {
@@ -91,7 +91,7 @@ class RowMaker {
     slices.push_back(shown);
   }
 
-  /// Adds two slices: the wait (its duration is in the end event), and then the exchange.
+  /// Adds two slices: first the wait, whose duration is in the end event, and then the exchange.
   void add_collective(const Slice& slice, TimelineSlice shown) {
     const std::int64_t took = slice.end_ns - slice.begin_ns;
     const auto waited =
@@ -105,7 +105,8 @@ class RowMaker {
   }
 
   TimelineRow row_;
-  std::int64_t last_ns_ = 0;  ///< end of the track; an unfinished slice that reaches it is open
+  /// End of the track; a slice is open if it is unfinished and reaches this time.
+  std::int64_t last_ns_ = 0;
 };
 
 /// Numbers the texts of a document. Equal texts get the same number.
@@ -123,7 +124,7 @@ class Labels {
   std::vector<std::string_view> texts_;
 };
 
-/// Writes a JSON list of numbers, fast enough for a million numbers per second.
+/// Writes a list of numbers as JSON, a million numbers in less than a second.
 class NumberList {
  public:
   template <typename T>
@@ -166,7 +167,7 @@ std::int64_t last_event_ns(const Snapshot& job) {
   return last;
 }
 
-/// Returns the beginnings of the steps of the first chip that has any.
+/// Returns when the steps of the first chip that has any began.
 std::string step_marks(const Snapshot& job, std::int64_t after_ns) {
   NumberList t, n;
   for (const EventRing& ring : job.rings) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Makes the timeline of `weft inspect serve`'s page: the work of loops and chips as slices of
-/// time.
+/// Timeline: makes the timeline of `weft inspect serve`'s page: the work of loops and chips as
+/// slices of time.
 
 #include <cstdint>
 #include <string>
@@ -13,8 +13,8 @@ namespace weft {
 
 /// The kinds of slices. inspect/page/web/timeline.js has the same numbers.
 enum class SliceKind : std::uint8_t {
-  run = 0,       ///< a run of a plan; a chip's other slices lie within runs or between them
-  wait = 1,      ///< wait for the chip that came last
+  run = 0,       ///< a run of a plan; a chip's other slices are within runs or between them
+  wait = 1,      ///< a wait for the chip that came last
   exchange = 2,  ///< exchange of data
   commit = 3,
   op = 4,  ///< a step of the plan
@@ -35,9 +35,9 @@ struct TimelineSlice {
   std::uint64_t number = 0;      ///< number of the collective, the run or the step
 };
 
-/// The slices of a loop or a chip. Runs are in their own list. Where a slice begins inside another
-/// one, the outer one is cut off, so that slices of one list don't overlap. Each list is sorted by
-/// time.
+/// The slices of a loop or a chip. Runs have their own list. Where a slice begins inside another
+/// one, the outer slice ends there, so that slices of one list don't overlap. Each list is sorted
+/// by time.
 struct TimelineRow {
   std::vector<TimelineSlice> runs{};
   std::vector<TimelineSlice> slices{};
@@ -47,11 +47,11 @@ TimelineRow timeline_row(const EventRing& ring);
 
 struct TimelineRange {
   std::int64_t after_ns = 0;  ///< slices that ended before this time are omitted
-  std::int64_t now_ns = 0;    ///< CLOCK_MONOTONIC; 0: time of the last event
+  std::int64_t now_ns = 0;    ///< CLOCK_MONOTONIC now; 0: the time of the last event
 };
 
-/// Returns JSON: columns of numbers for each loop and chip. A time is the difference to the
-/// previous time in the column, in nanoseconds.
+/// Returns the slices as JSON: columns of numbers for each loop and chip. A time is written as the
+/// difference to the previous time in its column, in nanoseconds.
 std::string timeline_json(const Snapshot& job, const TimelineRange& range = {});
 
 }  // namespace weft
