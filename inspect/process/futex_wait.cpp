@@ -36,8 +36,8 @@ SystemCall read_call(int tid) {
   return call;
 }
 
-/// A line of /proc/locks, "1: -> FLOCK  ADVISORY  WRITE 812 fe:00:4711 0 EOF", or the part after
-/// "lock:" of a line of fdinfo.
+/// What a line of /proc/locks says, such as "1: -> FLOCK  ADVISORY  WRITE 812 fe:00:4711 0 EOF", or
+/// the part after "lock:" of a line of fdinfo.
 struct LockLine {
   std::string id;
   bool waits = false;
@@ -80,7 +80,7 @@ int find_holder(int pid, const std::string& inode) {
 }
 
 /// Returns the first of `pids`, except the waiter, that has a descriptor with a lock on the file; 0
-/// if none has.
+/// if no process has one.
 int find_owner(int waiter, const std::string& inode, std::span<const int> pids) {
   for (const int pid : pids) {
     if (pid == waiter) continue;
@@ -102,7 +102,7 @@ bool waits_for_lock(const SystemCall& call) {
   return call.number == SYS_fcntl && (call.second == F_SETLKW || call.second == F_OFD_SETLKW);
 }
 
-/// Returns whether the thread exists, even if another user's process hides it.
+/// Returns whether the thread exists. It may be hidden because it is another user's.
 bool is_there(int tid) { return ::kill(tid, 0) == 0 || errno != ESRCH; }
 
 }  // namespace

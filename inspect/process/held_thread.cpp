@@ -29,8 +29,8 @@ std::size_t copy_from(int pid, std::uint64_t address, void* to, std::size_t byte
   return count < 0 ? 0 : static_cast<std::size_t>(count);
 }
 
-/// Waits for the thread to stop. Never reaps a process that has ended, because that is up to the
-/// parent of the process.
+/// Waits for the thread to stop. Doesn't reap a process that has ended, because only the parent of
+/// the process may do that.
 bool wait_until_held(int tid) {
   for (int i = 0; i < kWaitMs * 10; ++i) {
     siginfo_t seen{};
@@ -45,7 +45,7 @@ bool wait_until_held(int tid) {
 }
 
 #ifdef __x86_64__
-/// Copies the stack, beginning with the red zone below the stack pointer.
+/// Copies the stack, from the red zone below the stack pointer on.
 void copy_stack(HeldThread& thread, int pid) {
   constexpr std::uint64_t kRedZone = 128;
   thread.stack_begin = thread.registers.rsp - kRedZone;
@@ -64,16 +64,17 @@ void copy_stack(HeldThread& thread, int pid) {
 void copy_stack(HeldThread&, int) {}
 #endif
 
-/// Reads a thread in an uninterruptible wait, for a disk or for a child of vfork(). Such a thread
-/// can't be held, but it doesn't move: /proc has its system call, its position and its stack
-/// pointer. The other registers stay 0; few frames need them.
+/// Reads a thread that waits uninterruptibly, for a disk or for a child of vfork(). Such a thread
+/// can't be held, but it doesn't move, and /proc shows its system call, its position and its stack
+/// pointer. The other registers stay 0, because few frames need them.
 bool read_sleeping(HeldThread& thread) {
 #ifdef __x86_64__
   std::ifstream file(fmt::format("/proc/{}/syscall", thread.tid));
   long call = 0;
   user_regs_struct& r = thread.registers;
   if (!(file >> call >> std::hex)) return false;  // "running"
-  // If `call` is -1, the thread waits for a page in no system call, and there are no arguments.
+  // If `call` is -1, the thread is in no system call and waits for a page; there are then no
+  // arguments.
   if (call != -1) file >> r.rdi >> r.rsi >> r.rdx >> r.r10 >> r.r8 >> r.r9;
   return static_cast<bool>(file >> r.rsp >> r.rip);
 #else

@@ -1,6 +1,6 @@
 #pragma once
-/// Copies the registers and the top of the stack of another process's thread while the thread is
-/// held.
+/// HeldThread: copies the registers and the top of the stack of another process's thread, while the
+/// thread is held.
 
 #include <sys/user.h>
 
@@ -17,16 +17,17 @@ struct HeldThread {
   user_regs_struct registers{};
   std::uint64_t stack_begin = 0;
   std::vector<std::byte> stack{};
-  std::string why_not{};  ///< reason why the thread couldn't be held; empty if it was
+  std::string why_not{};  ///< why the thread couldn't be held; "" if it was held
 
-  /// Reads the word at an address from the copied stack, or else from the process as it is now.
+  /// Reads the word at an address from the copied stack or, if it isn't there, from the process as
+  /// it is now.
   bool read(int pid, std::uint64_t address, std::uint64_t& word) const;
 };
 
-/// Holds the threads of a process one after the other, copies each one's state and releases it. A
-/// thread gets 20 ms to stop; a thread that waits for a device doesn't stop. A temporary thread
-/// does this work: when it ends, the kernel releases all threads that it still holds, such as a
-/// thread that stopped too late or died meanwhile.
+/// Holds the threads of a process one after the other, copies the state of each, and releases it. A
+/// thread gets 20 ms to stop; a thread that waits for a device doesn't stop. The work is done by a
+/// temporary thread, because the kernel releases all threads that it still holds when it ends, such
+/// as threads that stopped too late.
 std::vector<HeldThread> hold_threads(int pid, std::span<const int> tids);
 
 }  // namespace weft

@@ -23,8 +23,8 @@ namespace {
 /// A clock that counts in ticks may be one tick behind.
 constexpr std::int64_t kTickNs = 10'000'000;
 
-/// Returns the text of a file in /proc; "" if the process has ended, even if it ended between
-/// opening and reading. An istreambuf_iterator would then throw.
+/// Returns the text of a file in /proc; "" if the process has ended, even between opening and
+/// reading. (In this case an istreambuf_iterator would throw.)
 std::string read_file(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
@@ -50,8 +50,8 @@ struct Stat {
   std::int64_t started_ns = 0;  ///< CLOCK_BOOTTIME
 };
 
-/// Reads a process's or a thread's stat. The name in it may contain blanks and brackets, so the
-/// other fields begin after the last bracket.
+/// Reads the `stat` file of a process or a thread. The name in it may contain blanks and brackets,
+/// so the other fields begin after the last bracket.
 std::optional<Stat> read_stat(const std::string& folder) {
   const std::string text = read_file(folder + "/stat");
   const auto open = text.find('(');
@@ -104,8 +104,8 @@ int read_tracer(const std::string& folder) {
   return pid;
 }
 
-/// Returns the frozen cgroup of the unified hierarchy, or of version 1's freezer; "" if none is
-/// frozen. If several are frozen, returns the outermost, which must be thawed first.
+/// Returns the frozen cgroup of the unified hierarchy, or of version 1's freezer; "" if no cgroup
+/// is frozen. If several are frozen, returns the outermost, which must be thawed first.
 std::string read_frozen_by(const std::string& cgroups) {
   std::istringstream lines(cgroups);
   for (std::string line; std::getline(lines, line);) {
@@ -131,7 +131,8 @@ std::string read_frozen_by(const std::string& cgroups) {
   return {};
 }
 
-/// Returns the child for which a thread waits in vfork() or posix_spawn(); 0 if there is none.
+/// Returns the child for which a thread waits in vfork() or posix_spawn(); 0 if there is no such
+/// child.
 int read_awaited_child(const std::string& thread_folder) {
   long call = -1;
   std::istringstream(read_file(thread_folder + "/syscall")) >> call;

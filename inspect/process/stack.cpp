@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t kFrameCountMax = 64;
 
-/// The functions of libdw. libdw is loaded when a stack is first read, so that programs that train
-/// don't load it.
+/// The functions of libdw. libdw is loaded when a stack is first read, so that programs that only
+/// train don't load it.
 struct LibDw {
   decltype(&::dwfl_begin) begin;
   decltype(&::dwfl_end) end;
@@ -83,7 +83,7 @@ struct LibDw {
   }
 };
 
-/// The copied threads, for libdw's callbacks.
+/// The copied threads that libdw's callbacks read.
 struct Copied {
   int pid = 0;  ///< 0 if the process is gone
   std::vector<HeldThread> threads;
@@ -100,7 +100,7 @@ bool get_thread(Dwfl*, pid_t tid, void* copied, void** thread) {
   return *thread != nullptr;
 }
 
-/// Returns no thread, because only threads given by number are unwound.
+/// Returns no thread, because this program names the threads to unwind.
 pid_t next_thread(Dwfl*, void*, void**) { return 0; }
 
 bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* copied) {
@@ -160,7 +160,7 @@ int add_frame(Dwfl_Frame* frame, void* result) {
   Dwarf_Addr address = 0;
   bool exact = false;
   if (!dw.frame_pc(frame, &address, &exact)) return DWARF_CB_ABORT;
-  if (!exact) --address;  // address of the call instead of the return address
+  if (!exact) --address;  // so that it is the address of the call, not the return address
   frames.push_back(frame_at(dw.thread_dwfl(dw.frame_thread(frame)), address));
   return frames.size() < kFrameCountMax ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
@@ -207,7 +207,8 @@ class Unwinder {
     if (session_.get() == nullptr) return;
     static const Dwfl_Thread_Callbacks thread_callbacks{next_thread,   get_thread, read_memory,
                                                         set_registers, nullptr,    nullptr};
-    // libdw needs a number even for a process that is gone; it only passes the number back.
+    // libdw needs a process number even for a process that is gone, but it only passes the number
+    // back.
     const int pid = copied.pid != 0 ? copied.pid : copied.threads.front().tid;
     const bool reported =
         copied.pid != 0 ? session_.report(copied.pid) : session_.report(copied.maps);
@@ -234,7 +235,8 @@ std::vector<StackFrame> name_calls(std::span<const std::uintptr_t> returns) {
   const Session session;
   if (session.get() == nullptr || !session.report(::getpid())) return frames;
   for (const std::uintptr_t address : returns) {
-    frames.push_back(frame_at(session.get(), address - 1));  // address of the call
+    // The return address - 1 is in the call.
+    frames.push_back(frame_at(session.get(), address - 1));
   }
   return frames;
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// Reads the stacks of another process's threads, with names and source lines if the system permits
-/// it.
+/// Stack: reads the stacks of another process's threads, with names and source lines if the system
+/// permits it.
 ///
 /// A thread is held only while its registers and the top of its stack are copied, for less than a
 /// millisecond; unwinding and naming come afterwards. A stopped process stays stopped.
@@ -22,12 +22,12 @@ struct StackFrame {
 
 struct ThreadStack {
   int tid = 0;
-  std::vector<StackFrame> frames{};  ///< the innermost comes first
-  std::string why_not{};             ///< reason why there are no frames
+  std::vector<StackFrame> frames{};  ///< the innermost frame comes first
+  std::string why_not{};             ///< why there are no frames
 };
 
-/// Reads the stacks of one process. `tids` are its threads; the result has the same order. Never
-/// throws if the system refuses: `why_not` then says so, and what would permit it.
+/// Reads the stacks of one process. `tids` are its threads; the result has the same order. If the
+/// system refuses, doesn't throw: `why_not` then says so, and what would permit it.
 std::vector<ThreadStack> read_stacks(int pid, std::span<const int> tids);
 
 /// Returns the calls of this process that return to these addresses, the innermost first; none
@@ -43,8 +43,8 @@ struct KeptThread {
   std::string maps{};  ///< /proc/PID/maps of the thread's process
 };
 
-/// Acts as read_stacks() for a copied thread. Takes names and lines from the files that `maps`
-/// lists.
+/// Returns what read_stacks() returns, for a copied thread. Takes names and lines from the files
+/// that `maps` lists.
 ThreadStack read_kept_stack(const KeptThread& kept);
 
 }  // namespace weft
