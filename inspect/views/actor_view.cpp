@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Returns the process's state according to the system, if this state overrules the state in the
-/// row; else "".
+/// Returns the state that the system shows for the process, if it overrules the state in the row;
+/// otherwise "".
 std::string overruled(const Snapshot& snapshot, const ActorRow& row) {
   const bool over = row.state == ActorState::ended || row.state == ActorState::absent;
   const ProcessState* process = snapshot.process(row);
@@ -34,7 +34,7 @@ char letter_of(const std::string& state) {
   return state == "absent" ? '-' : '.';
 }
 
-/// Returns whether a loop waits for its chips, although its row says that it runs.
+/// Returns whether a loop waits for its chips although its row says that it runs.
 bool waits_for_chips(const Snapshot& snapshot, const ActorRow& row) {
   if (row.kind != ActorKind::worker || row.state != ActorState::running) return false;
   bool some_waits = false;
@@ -66,7 +66,7 @@ std::string doing(const Snapshot& snapshot, const ActorRow& row) {
   return (row.in_collective ? "in " : "after ") + call;
 }
 
-/// Returns the core time of a chip's thread, or of all threads of another actor's process.
+/// Returns the core time of a chip's thread, or for another actor of all threads of its process.
 std::optional<std::uint64_t> core_ns(const Snapshot& snapshot, const ActorRow& row) {
   const ProcessState* process = snapshot.process(row);
   if (process == nullptr || process->gone()) return {};

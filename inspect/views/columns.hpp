@@ -1,7 +1,7 @@
 #pragma once
-/// The columns of all tables of the weft command. The same quantity always has the same heading and
-/// unit. Times, sizes and shares have their unit in the cell. A rate has its unit in the heading. A
-/// count has no unit.
+/// Columns: the columns of all tables of the weft command. The same quantity always has the same
+/// heading and unit. Times, sizes and shares have their unit in the cell. A rate has its unit in
+/// the heading. A count has no unit.
 
 #include "inspect/views/table.hpp"
 
@@ -12,7 +12,7 @@ inline constexpr Column kJob{"job"};
 inline constexpr Column kName{"name"};
 inline constexpr Column kHost{"host"};
 inline constexpr Column kState{"state"};
-inline constexpr Column kFor{"for", Align::right};  ///< time that the state has lasted
+inline constexpr Column kFor{"for", Align::right};  ///< how long the state has lasted
 inline constexpr Column kStep{"step", Align::right};
 inline constexpr Column kRate{"steps/s", Align::right};
 inline constexpr Column kLoss{"loss", Align::right};
@@ -40,7 +40,7 @@ inline constexpr Column kMeshes{"meshes", Align::right};
 inline constexpr Column kProcesses{"processes", Align::right};
 inline constexpr Column kBox{"box", Align::right};  ///< messages waiting at the actor's thread
 inline constexpr Column kRestarts{"restarts", Align::right};
-inline constexpr Column kBegun{"begun", Align::right};  ///< functions so far
+inline constexpr Column kBegun{"begun", Align::right};  ///< functions that the actor has begun
 inline constexpr Column kBegunRate{"begun/s", Align::right};
 inline constexpr Column kProcess{"process"};
 inline constexpr Column kHolds{"holds", Align::right};
@@ -71,7 +71,7 @@ inline constexpr Column kOfWorkers{"workers"};  ///< the workers' numbers
 inline constexpr Column kCompiled{"compiled in", Align::right};
 inline constexpr Column kFrom{"from"};
 inline constexpr Column kFingerprint{"fingerprint"};
-inline constexpr Column kAt{"at"};  ///< the program's line
+inline constexpr Column kAt{"at"};  ///< file and line in the program
 inline constexpr Column kOp{"op"};
 inline constexpr Column kTimes{"times", Align::right};
 inline constexpr Column kMedian{"median", Align::right};

@@ -23,7 +23,7 @@ std::vector<MeshCell> state_cells(const Snapshot& job, bool colours) {
 
 std::vector<MeshCell> step_cells(const Snapshot& job, bool colours) {
   std::vector<MeshCell> cells(static_cast<std::size_t>(job.header.num_chips));
-  std::uint64_t latest = 0;  // latest step of a chip; loops are ahead of chips
+  std::uint64_t latest = 0;  // latest step of a chip, since loops are ahead of chips
   for (const ActorRow& row : job.rows) {
     if (row.chip >= 0) latest = std::max(latest, row.step);
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// Draws a job's chips as a grid, by their positions in the mesh.
+/// MeshGrid: draws a job's chips as a grid, by their positions in the mesh.
 
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace weft {
 /// The cell of one chip.
 struct MeshCell {
   std::string text = "?";
-  std::string_view colour{};  ///< see colours.hpp; empty: no color
+  std::string_view colour{};  ///< a constant of colours.hpp; "": no color
 };
 
 /// Returns a heading, and a line for each row of chips along the last axis. A line has the row's
@@ -20,9 +20,9 @@ struct MeshCell {
 /// mesh that fits its chips.
 std::vector<std::string> mesh_grid(const Snapshot& job, const std::vector<MeshCell>& by_chip);
 
-/// Returns, by chip, a letter for its state.
+/// Returns a cell for each chip with a letter for its state.
 std::vector<MeshCell> state_cells(const Snapshot& job, bool colours);
-/// Returns, by chip, its step. Chips behind the latest step are colored.
+/// Returns a cell for each chip with its step. Chips behind the latest step are colored.
 std::vector<MeshCell> step_cells(const Snapshot& job, bool colours);
 
 }  // namespace weft

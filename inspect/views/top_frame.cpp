@@ -29,7 +29,7 @@ bool fits(const ActorView& actor, const std::string& filter) {
          actor.doing.find(filter) != std::string::npos;
 }
 
-/// Returns a rank for an actor's state. The worst states have rank 0.
+/// Returns a rank by which actors are sorted. The worst states have rank 0.
 int rank_of(const ActorView& actor) {
   const std::string_view colour = colour_of(actor.state);
   if (colour == kRed) return 0;
@@ -84,7 +84,7 @@ std::string reported(const Snapshot& job) {
   return visible(text);
 }
 
-/// Returns whether the actor keeps the job from continuing.
+/// Returns whether the actor is to blame if the job doesn't continue.
 bool is_root(const Why& why, const ActorView& actor) {
   if (why.verdict == Verdict::well || why.verdict == Verdict::waits) return false;
   return std::ranges::any_of(why.roots, [&](const Root& root) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Computes the screen of `weft inspect top` from a job and from the user's choices.
+/// TopFrame: computes the screen of `weft inspect top` from a job and from the user's choices.
 
 #include <string>
 #include <string_view>
@@ -13,12 +13,12 @@ namespace weft {
 enum class TopSort { board, state, step, since, came_last };
 enum class TopPage { actors, detail, why, mesh };
 
-/// The user's choices.
+/// What the user has chosen on the screen.
 struct TopUi {
   TopPage page = TopPage::actors;
   TopSort sort = TopSort::board;
-  std::string filter{};       ///< part of a name, of a state or of an activity
-  bool edits_filter = false;  ///< keys edit the filter
+  std::string filter{};       ///< part of a name, a state or an activity that listed actors have
+  bool edits_filter = false;  ///< whether keys edit the filter
   int selected = 0;           ///< row in the list
   bool quit = false;
   bool colours = true;
@@ -29,14 +29,15 @@ struct TopSize {
   int columns = 80;
 };
 
-/// A job now and a moment ago. If `before` is null, the use of cores is unknown.
+/// A job now (`job`) and a moment ago (`before`). If `before` is null, the use of cores is unknown.
 struct TopLook {
   const Snapshot& job;
   const Snapshot* before = nullptr;
-  const Why& why;  ///< actors that it blames are red in the list
+  const Why& why;  ///< the actors that it blames are red in the list
 };
 
-/// Returns lines that fit the size. They have escape sequences only if `ui.colours`.
+/// Returns the screen as lines that fit the size. They contain escape sequences only if
+/// `ui.colours`.
 std::vector<std::string> frame(const TopLook& look, const TopUi& ui, TopSize size);
 
 /// Applies a key: a character, "\x1b[A" and "\x1b[B" for up and down, "\x1b" for back.
