@@ -88,7 +88,7 @@ std::uint32_t ControlState::epoch(int chip, AtomMask atoms) const {
   return epoch_of(announced.at(atoms >> 1U));
 }
 
-/// Compares the epochs by their signed difference, because epochs may wrap around.
+/// Compares epochs by their signed difference, because they may wrap around.
 bool ControlState::is_behind(int a, int b, AtomMask atoms) const {
   return static_cast<std::int32_t>(epoch(a, atoms) - epoch(b, atoms)) < 0;
 }

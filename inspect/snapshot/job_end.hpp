@@ -1,5 +1,5 @@
 #pragma once
-/// Reads the end of a job from result.json in its run folder.
+/// JobEnd: the end of a job, from result.json in its run folder.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ namespace weft {
 /// The failure of a job, or the loss of a worker that the job survived; see Failure in
 /// <weft/job.hpp>.
 struct JobFailure {
-  std::string code{};  ///< "peer_lost"
+  std::string code{};  ///< such as "peer_lost"
   std::string message{};
   int worker = -1;
   int pid = 0;
@@ -21,7 +21,7 @@ struct JobFailure {
   int exit_code = 0;
   std::uint64_t step = 0;
   std::string collective{};
-  std::string thrown_at{};  ///< empty in files of older versions
+  std::string thrown_at{};  ///< "" in files of older versions
 };
 
 struct JobEnd {
@@ -31,7 +31,7 @@ struct JobEnd {
   int num_workers = 0;
   std::optional<JobFailure> error{};  ///< absent if the job ended well
   std::vector<JobFailure> losses{};   ///< losses of workers that the job survived
-  std::string checkpoint{};           ///< the last complete checkpoint; empty: none
+  std::string checkpoint{};           ///< the last complete checkpoint; "": none
   std::uint64_t step = 0;             ///< number of ended steps
 
   JobStatus status() const {
@@ -40,7 +40,8 @@ struct JobEnd {
   }
 };
 
-/// Returns the end of the job; nothing if there is no result.json. Throws corrupt, naming the file.
+/// Returns the end of the job; nothing if there is no result.json. Throws corrupt with the file's
+/// path.
 std::optional<JobEnd> read_job_end(const std::string& run_dir);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// Writes JSON in the form that the weft command prints and stores.
+/// JsonText: writes JSON in the form that the weft command prints and stores.
 
 #include <string>
 

@@ -16,7 +16,7 @@ void keep_hang(const Snapshot& job) {
   const std::string folder = hang_in(record);
   const std::string unfinished = folder + ".tmp";
   std::error_code error;
-  fs::create_directories(record, error);  // copy_memory() says what fails
+  fs::create_directories(record, error);  // if this fails, copy_memory() throws the reason
   copy_memory(job.job, unfinished);
   write_processes(unfinished + "/processes.json", job);
   forget_hang(job.header.run_dir, job.header.host);

@@ -1,7 +1,7 @@
 #pragma once
-/// Writes the record of a hung job, RUN/hang in its run folder, and RUN/host-1/hang for its part on
-/// host 1. The record has copies of the memory and the observed state of the processes of one host.
-/// It explains the hang after the processes are gone.
+/// KeptHang: writes the record of a hung job: RUN/hang in its run folder, and RUN/host-1/hang for
+/// its part on host 1. The record has copies of the memory and the observed state of the processes
+/// of one host. It explains the hang after the processes are gone.
 
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// Writes the record, which replaces an earlier one. The folder appears only when it is complete.
-/// Throws io.
+/// Writes the record, which replaces an earlier record. The folder appears only when it is
+/// complete. Throws io.
 void keep_hang(const Snapshot& job);
 
 /// Removes the record, because the job continues. Throws nothing.

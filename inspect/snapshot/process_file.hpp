@@ -1,6 +1,6 @@
 #pragma once
-/// Writes and reads the file with the observed state of a job's processes: processes.json in the
-/// record of a hung job.
+/// ProcessFile: writes and reads processes.json in the record of a hung job, which has the observed
+/// state of the job's processes.
 
 #include <string>
 
@@ -13,8 +13,8 @@ std::string processes_text(const Snapshot& snapshot);
 /// Writes the snapshot's time, processes and sights. Throws io.
 void write_processes(const std::string& path, const Snapshot& snapshot);
 
-/// Sets those parts of the snapshot that write_processes() wrote. Throws io, or corrupt, naming the
-/// file.
+/// Sets the parts of the snapshot that write_processes() wrote. Throws io, or corrupt with the
+/// file's path.
 void read_processes(const std::string& path, Snapshot& snapshot);
 
 }  // namespace weft

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// The number of bytes that are read at the end of the file. They contain some rows, even if there
-/// are many columns.
+/// How many bytes are read at the end of the file. They contain some rows, even if there are many
+/// columns.
 constexpr std::streamoff kTailBytes = 65536;
 
 std::optional<double> number_in(std::string_view cell) {
@@ -59,7 +59,7 @@ std::vector<ReportedMetric> metrics_in(const std::string& csv) {
 }  // namespace
 
 std::string head_and_tail(const std::string& path, std::streamoff bytes) {
-  // Opening a fifo would wait for its writer.
+  // Only a regular file is opened: to open a FIFO would wait for its writer.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream in(path, std::ios::binary);
@@ -78,7 +78,7 @@ std::string head_and_tail(const std::string& path, std::streamoff bytes) {
 }
 
 std::vector<ReportedMetric> last_metrics(std::string csv) {
-  csv.resize(csv.rfind('\n') + 1);  // npos + 1 is 0
+  csv.resize(csv.rfind('\n') + 1);  // without a newline, npos + 1 is 0
   try {
     return metrics_in(csv);
   } catch (const Error&) {

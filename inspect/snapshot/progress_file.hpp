@@ -1,5 +1,6 @@
 #pragma once
-/// Reads progress.csv of a run folder, which grows by a row for each report of the loop.
+/// ProgressFile: reads progress.csv of a run folder, which grows by a row for each report of the
+/// loop.
 
 #include <ios>
 #include <optional>
@@ -16,13 +17,13 @@ struct ReportedMetric {
 };
 
 /// Returns the line of column names, and the rows in the last `bytes` bytes of the file. Returns
-/// the whole file if it is shorter, and "" if there is no file.
+/// the complete file if it is shorter, and "" if there is no file.
 std::string head_and_tail(const std::string& path, std::streamoff bytes);
 
-/// Returns the last number of each column that has one, in the order of the columns. A row that is
-/// being written doesn't count. Returns no numbers for text that isn't CSV.
+/// Returns the last number of each column that has one, in the order of the columns. Ignores an
+/// incomplete last row. Returns no numbers for text that isn't CSV.
 std::vector<ReportedMetric> last_metrics(std::string csv);
-/// Acts as last_metrics() for progress.csv in a run folder.
+/// Returns last_metrics() of progress.csv in a run folder.
 std::vector<ReportedMetric> read_last_metrics(const std::string& run_dir);
 
 /// Returns the metric "loss", or else the first metric whose name ends with "loss"; nothing if

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Opens a plain file of this user. Returns -1 if there is none.
+/// Opens a plain file of this user. Returns -1 if there is no such file.
 int open_own(const std::string& path) {
   const int descriptor =
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -47,7 +47,7 @@ std::shared_ptr<const int> owned(int descriptor) {
           }};
 }
 
-/// Reads the whole file, but at most the maximum size of a control segment.
+/// Reads the complete file, but at most the maximum size of a control segment.
 std::vector<std::byte> read_all(int descriptor) {
   std::vector<std::byte> bytes(control_bytes(kLocalChipCountMax));
   std::size_t count = 0;
@@ -90,15 +90,15 @@ EventRing read_ring(const BlackBox& box, RingId id, const Snapshot& snapshot) {
   return ring;
 }
 
-/// Returns the nanoseconds by which the board's CLOCK_BOOTTIME is ahead of this process's. It is 0
-/// unless the two are in different time namespaces.
+/// Returns by how many nanoseconds the board's CLOCK_BOOTTIME is ahead of this process's. Returns 0
+/// unless the two processes are in different time namespaces.
 std::int64_t time_offset(const BoardHeader& header) {
   const std::uint64_t own = namespace_of_this_process("time");
   if (header.time_namespace == 0 || own == 0 || header.time_namespace == own) return 0;
   return header.boottime_minus_realtime_ns - (boottime_ns() - clock_ns(CLOCK_REALTIME));
 }
 
-/// Returns the pids of the board's own host. Pids of other hosts mean nothing here.
+/// Returns the pids of the board's own host. The pids of other hosts mean nothing on this machine.
 std::vector<int> pids_of(const Snapshot& snapshot) {
   std::vector<int> pids{snapshot.header.trainer_pid};
   for (const ActorRow& row : snapshot.rows) {
@@ -114,7 +114,7 @@ bool is_named(const std::string& job, const std::string& name) {
   try {
     return Board::open(job, true).header().name == name;
   } catch (const std::exception&) {
-    return false;  // a board that can't be read is found only by its id
+    return false;  // so a board that can't be read is found only by its id
   }
 }
 
@@ -174,7 +174,7 @@ void SnapshotReader::open_copies(const std::string& folder) {
 
 void SnapshotReader::add_board(Snapshot& snapshot) const {
   snapshot.header = board_->header();
-  if (!is_live()) snapshot.header.run_dir = run_dir_;  // the folder may have been moved
+  if (!is_live()) snapshot.header.run_dir = run_dir_;  // since the folder may have been moved
   snapshot.job = job_;
   snapshot.held = is_live() && board_->is_held();
   snapshot.status = board_->status();
@@ -216,15 +216,15 @@ void SnapshotReader::add_processes(Snapshot& snapshot) const {
       snapshot.hidden = own == 0 ? "there is no /proc" : "they are in another pid namespace";
       continue;
     }
-    // Only the trainer that made the board can hold it. So while the board is held, the trainer is
-    // alive.
+    // Only the trainer that made the board can hold it. So if the board is held, the trainer is
+    // alive now.
     if (pid == snapshot.header.trainer_pid && snapshot.held) alive_at = snapshot.at_ns;
     snapshot.processes.push_back(read_process(pid, alive_at - time_offset(snapshot.header)));
     snapshot.processes.back().host = snapshot.header.host;
   }
 }
 
-/// Adds events, if the job has a black box.
+/// Adds events if the job has a black box.
 void SnapshotReader::add_events(Snapshot& snapshot, const SnapshotParts& parts) const {
   try {
     const auto box = std::make_shared<const BlackBox>(
@@ -303,7 +303,8 @@ void add_sights(Snapshot& snapshot, std::span<const HostPid> processes) {
     std::vector<int> tids;
     for (const ThreadState& thread : process->threads) tids.push_back(thread.tid);
     ProcessSight sight{.host = host, .pid = pid};
-    // The futexes are read before the stacks, because a thread that is held leaves its futex.
+    // Futexes are read before stacks, because a thread that is held to copy its stack leaves its
+    // futex.
     for (const int tid : tids) {
       sight.threads.push_back(
           {.futex = read_futex_wait(tid, all), .file_lock = read_file_lock_wait(pid, tid, known)});
@@ -321,7 +322,8 @@ void add_sights(Snapshot& snapshot, std::span<const HostPid> processes) {
 
 std::vector<std::string> whole_jobs() {
   std::vector<std::string> whole;
-  std::vector<std::pair<std::string, std::string>> parts;  // with their run folders
+  // Parts of other hosts than host 0, with their run folders.
+  std::vector<std::pair<std::string, std::string>> parts;
   std::set<std::string> begun;
   for (const std::string& job : Board::jobs()) {
     std::string run_dir;
@@ -329,7 +331,7 @@ std::vector<std::string> whole_jobs() {
       const BoardHeader header = Board::open(job, true).header();
       if (header.num_hosts > 1 && header.host == 0) begun.insert(header.run_dir);
       if (header.host != 0) run_dir = header.run_dir;
-    } catch (const Error&) {  // whoever opens it says why it can't be read
+    } catch (const Error&) {  // the job is listed: opening it will say why it can't be read
     }
     if (run_dir.empty()) whole.push_back(job);
     if (!run_dir.empty()) parts.emplace_back(job, run_dir);

@@ -12,8 +12,8 @@ double per_second(std::uint64_t steps, std::int64_t ns) {
   return static_cast<double>(steps) * 1e9 / static_cast<double>(std::max<std::int64_t>(ns, 1));
 }
 
-/// Returns the rate of a ring. `at_ns` is the time at which the ring was read; if it is 0, the rate
-/// is computed for the time of the last step.
+/// Returns the rate at which steps begin in a ring. `at_ns` is the time at which the ring was read.
+/// If it is 0, returns the rate at the time of the last step.
 std::optional<double> rate_of(const EventRing& ring, std::int64_t at_ns) {
   const Event* last = nullptr;
   const Event* first = nullptr;
@@ -23,7 +23,7 @@ std::optional<double> rate_of(const EventRing& ring, std::int64_t at_ns) {
       last = &*event;
       continue;
     }
-    // The job was restarted here, or continued from an earlier step.
+    // Here the job was restarted, or continued from an earlier step.
     if (event->number >= last->number || event->at_ns > last->at_ns) break;
     const std::int64_t now_ns = std::max(at_ns, last->at_ns);
     const bool is_recent = now_ns - event->at_ns <= kWindow_ns;

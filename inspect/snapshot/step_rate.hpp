@@ -1,5 +1,5 @@
 #pragma once
-/// Computes the rate of a job's steps. Every view and `/metrics` show this number.
+/// StepRate: computes the rate of a job's steps, which every view and `/metrics` show.
 
 #include <optional>
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-/// Returns steps per second of the first chip that has steps among its events. It counts steps that
-/// began in the last 10 s, or the last 5 steps if steps are longer. A chip keeps the events of some
-/// hundred steps, which cover less than 10 s in a fast job. While a step takes longer than the
-/// steps before it, the number decreases. Returns nothing without two steps or without events.
+/// Returns the steps per second of the first chip that has steps among its events. Counts the steps
+/// that began in the last 10 s, or the last 5 steps if these took longer. In a fast job the events
+/// of a chip, some hundred steps, cover less than 10 s. While a step takes longer than the steps
+/// before it, the rate decreases. Returns nothing if there are no events, or fewer than two steps.
 std::optional<double> steps_per_second(const Snapshot& job);
 
 }  // namespace weft
