@@ -29,7 +29,7 @@ struct LateChip {
 
 /// One collective call of a plan, over all chips.
 struct LateCall {
-  std::string_view text{};   ///< text of the call; "" for calls without an own ledger entry
+  std::string_view text{};   ///< text of the call; "" for calls that share the last ledger entry
   std::string_view place{};  ///< place in the program; "" if unknown
   std::uint64_t calls = 0;   ///< number of calls by all chips
   double waited_s = 0;

@@ -69,7 +69,7 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   time.tm_hour = number(11, 2);
   time.tm_min = number(14, 2);
   time.tm_sec = number(17, 2);
-  // Only the years 1970 to 2200 fit into 64 bits of nanoseconds.
+  // Only the years 1970 to 2200 are accepted. Their times fit in 64 bits of nanoseconds.
   if (time.tm_year < 70 || time.tm_year > 300) return {};
   return (std::int64_t{::timegm(&time)} - *zone) * kSecondNs + std::int64_t{number(20, 6)} * 1000;
 }

@@ -19,7 +19,7 @@ std::string trace_us(std::int64_t ns);
 /// The fields of an event's `args`, in JSON.
 class TraceArgs {
  public:
-  /// An empty text is left out.
+  /// Adds a field. Leaves out an empty text.
   TraceArgs& add(std::string_view name, std::string_view text);
   TraceArgs& add(std::string_view name, std::uint64_t number);
   TraceArgs& add_us(std::string_view name, std::uint64_t ns);
@@ -32,7 +32,7 @@ class TraceArgs {
   std::string fields_;
 };
 
-/// A thread of the trace. Perfetto would take the process 0 for the kernel.
+/// A thread of the trace. `process` isn't 0, which Perfetto would take for the kernel.
 struct TraceThread {
   int process = 0;
   int thread = 0;
@@ -42,8 +42,8 @@ class TraceDocument {
  public:
   explicit TraceDocument(const std::function<void(std::string_view)>& write) : write_(write) {}
 
-  /// Begins the document. Times in the trace are those since `first_ns`. The document's `otherData`
-  /// has `about`, and the time of day at `first_ns`.
+  /// Begins the document. Times in the trace count from `first_ns`. The document's `otherData` has
+  /// `about`, and the time of day at `first_ns`.
   void begin(TraceArgs about, std::int64_t first_ns, std::int64_t unix_minus_monotonic_ns);
   void name_process(int process, std::string_view name, std::uint64_t order);
   void name_thread(const TraceThread& thread, std::string_view name, std::uint64_t order);

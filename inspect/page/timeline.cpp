@@ -167,7 +167,7 @@ std::int64_t last_event_ns(const Snapshot& job) {
   return last;
 }
 
-/// Returns when the steps of the first chip that has any began.
+/// Returns the times at which steps began, of the first chip that has steps.
 std::string step_marks(const Snapshot& job, std::int64_t after_ns) {
   NumberList t, n;
   for (const EventRing& ring : job.rings) {

@@ -102,7 +102,7 @@ bool waits_for_lock(const SystemCall& call) {
   return call.number == SYS_fcntl && (call.second == F_SETLKW || call.second == F_OFD_SETLKW);
 }
 
-/// Returns whether the thread exists. It may be hidden because it is another user's.
+/// Returns whether the thread exists, even if it is hidden because it belongs to another user.
 bool is_there(int tid) { return ::kill(tid, 0) == 0 || errno != ESRCH; }
 
 }  // namespace

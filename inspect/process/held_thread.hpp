@@ -26,8 +26,8 @@ struct HeldThread {
 
 /// Holds the threads of a process one after the other, copies the state of each, and releases it. A
 /// thread gets 20 ms to stop; a thread that waits for a device doesn't stop. The work is done by a
-/// temporary thread, because the kernel releases all threads that it still holds when it ends, such
-/// as threads that stopped too late.
+/// temporary thread, because the kernel releases all threads that a thread still holds at its end,
+/// such as threads that stopped too late.
 std::vector<HeldThread> hold_threads(int pid, std::span<const int> tids);
 
 }  // namespace weft

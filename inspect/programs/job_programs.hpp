@@ -15,7 +15,7 @@ namespace weft {
 
 /// A program that one or several workers compiled under the same number in the same generation.
 struct JobProgram {
-  ProgramEntry entry{};        ///< of the first worker, with the `seconds` of the slowest
+  ProgramEntry entry{};        ///< entry of the first worker, but `seconds` of the slowest
   std::vector<int> workers{};  ///< sorted
 };
 

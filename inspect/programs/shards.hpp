@@ -31,7 +31,7 @@ struct TensorShard {
 struct TensorShards {
   std::string name{};
   StateKind kind = StateKind::param;
-  TensorType type{};       ///< global type
+  TensorType type{};       ///< type of the global tensor
   std::string sharding{};  ///< the result of Sharding::to_string()
   std::vector<TensorShard> shards{};
 };

@@ -44,8 +44,8 @@ struct SystemActor {
   std::uint64_t begun = 0;              ///< how many functions the actor has begun
   int tid = 0;                          ///< thread that runs the actor; 0: unknown
   std::uint32_t unread = 0;             ///< messages for this actor that nobody has begun
-  /// How many messages of one process wait at the actor's thread: of the process with most
-  /// messages. At most kLaneEntryCount.
+  /// The largest number of messages that a single process has waiting at the actor's thread; at
+  /// most kLaneEntryCount.
   std::uint32_t box = 0;
 
   bool runs() const { return since_ns != 0; }

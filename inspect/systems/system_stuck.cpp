@@ -75,9 +75,9 @@ bool SystemExplainer::explain_circle(const std::vector<int>& root) {
   return true;
 }
 
-/// Returns how long other nodes have waited for this one. If only waits at pipes count, this is the
-/// longest of them, because an actor that streams values stays in one function. Returns infinity if
-/// a node waits for a call, -1 if none waits.
+/// Returns how long others have waited for the node: the longest wait if all waits are at pipes,
+/// infinity if one is for a call, -1 if there is none. Waits at pipes are measured because an actor
+/// that streams values stays in one function.
 double SystemExplainer::waited_s(int node) const {
   double longest_s = -1;
   for (const Wait& wait : graph_.waits()) {

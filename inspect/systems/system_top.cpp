@@ -36,7 +36,7 @@ std::vector<std::string> system_frame(const SystemSnapshot& now, const SystemSna
   std::erase_if(rows, [&](std::uint32_t row) { return !now.actors[row].exists(); });
   const auto rate = [&](std::uint32_t row) { return rate_of(now, before, row); };
   if (ui.by_rate) std::ranges::stable_sort(rows, std::greater<>(), rate);
-  // Without the lines of the system, the heading and the keys.
+  // The lines that remain without those of the system, the heading and the keys.
   const int room = std::max(lines - 3, 1);
   const int last = std::max(static_cast<int>(rows.size()) - room, 0);
   ui.first = std::clamp(ui.first, 0, last);

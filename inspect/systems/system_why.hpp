@@ -7,7 +7,7 @@
 namespace weft {
 
 struct SystemWhyOptions {
-  /// how many seconds a function may take while others wait for it
+  /// How many seconds a function may take while others wait for it.
   double patience_s = 5;
 };
 

@@ -66,7 +66,8 @@ std::string doing(const Snapshot& snapshot, const ActorRow& row) {
   return (row.in_collective ? "in " : "after ") + call;
 }
 
-/// Returns the core time of a chip's thread, or for another actor of all threads of its process.
+/// Returns the core time of a chip's thread. For another actor, returns that of all threads of its
+/// process.
 std::optional<std::uint64_t> core_ns(const Snapshot& snapshot, const ActorRow& row) {
   const ProcessState* process = snapshot.process(row);
   if (process == nullptr || process->gone()) return {};

@@ -25,8 +25,8 @@ double p99_of_steps(const Snapshot& snapshot) {
   return *nth;
 }
 
-/// For this multiple of the patience, a loop still counts as moving although chips wait and it
-/// gives no chip any work.
+/// While chips wait, a loop that gives no chip any work counts as moving for only this multiple of
+/// the patience.
 constexpr double kTurnsOfPatience = 6;
 constexpr double kLeastStopPatience = 1;
 

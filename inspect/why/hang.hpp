@@ -24,7 +24,7 @@ double idle_s(const Snapshot& snapshot);
 double idle_s(const Snapshot& snapshot, int worker);
 
 /// Returns for how many seconds all loops that haven't ended have waited for commands
-/// (TrainContext::wait_commands()); nothing if one of them doesn't.
+/// (TrainContext::wait_commands()); nothing if one of these loops doesn't.
 std::optional<double> awaits_commands_s(const Snapshot& snapshot);
 
 /// Returns whether the job is hung: its loops run and don't all wait for commands, no debugger

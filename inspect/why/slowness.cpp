@@ -82,8 +82,8 @@ std::optional<Root> slow_by_events(const Snapshot& now) {
   return root;
 }
 
-/// Returns the workers that are awaited at this moment, by a loop or chip of theirs that doesn't
-/// wait itself. The result is a single worker if all waits lead to its chips or its loop.
+/// Returns the workers whose loop or chip is awaited at this moment and doesn't wait itself. The
+/// result is a single worker if all waits lead to its chips or its loop.
 std::set<int> awaited_workers(const Snapshot& look) {
   std::set<int> workers;
   for (const std::vector<int>& root : WaitGraph::of(look).roots()) {

@@ -46,7 +46,7 @@ struct CallEvent {
   std::uint32_t endpoint = 0;          ///< below 2^16
   std::uint32_t peer = 0;              ///< in `ran` and `replied`: slot of the calling process
   std::uint32_t peer_incarnation = 0;  ///< low 16 bits of the incarnation in `peer`
-  std::uint32_t incarnation = 0;       ///< of the process that wrote the event; low 16 bits
+  std::uint32_t incarnation = 0;       ///< low 16 bits of the writing process's incarnation
   /// The low 48 bits of the number that the sender gave the message. The number is unique among the
   /// calls, or the tells, of the sending process. If `function` is work: how often the function
   /// ran.

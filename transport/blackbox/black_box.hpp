@@ -67,8 +67,8 @@ struct Position {
   std::uint32_t index = 0;  ///< index of the step in the plan
 };
 
-/// A black box of a job. Only one thread may use it at a time. Texts that it returns, also in
-/// events, live as long as this object.
+/// A black box of a job. Only one thread may use it at a time. The texts that its functions return,
+/// such as those of events, live as long as the BlackBox.
 class BlackBox {
  public:
   /// Maps the box of a job, read-only. Throws not_found, version or corrupt.

@@ -10,7 +10,8 @@
 
 #include "transport/channel/channel.hpp"
 
-/// Invariants (tests/unit/transport/channel_model_test.cpp explores all schedules of small cases):
+/// Invariants (tests/unit/transport/channel/channel_model_test.cpp explores all schedules of small
+/// cases):
 /// 1. A slot has one owner: the writer, the reader, or a message that wasn't taken yet. The writer
 ///    owns all slots at first. Only the owner accesses a slot, and only the owner sends it.
 /// 2. A lane has one sender and one taker. Messages are numbered from 1 and taken in order.

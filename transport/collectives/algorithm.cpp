@@ -108,7 +108,7 @@ class ChipTransfers {
 
   struct Slice {
     std::size_t offset;  ///< in bytes
-    std::int64_t count;  ///< of elements
+    std::int64_t count;  ///< in elements
   };
   /// Returns a member's slice of a row. Slices begin on cache lines, so that no two chips write to
   /// the same line.

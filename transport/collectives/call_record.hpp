@@ -1,6 +1,7 @@
 #pragma once
-/// Reads and writes CallRecord: a chip's last call, which other chips read after an error. The
-/// format is in control_format.hpp. Between hosts, a CallHeader carries the call instead.
+/// CallRecord: reads and writes the record of a chip's last call, which other chips read after an
+/// error. The format is in control_format.hpp. Between hosts, a CallHeader carries the call
+/// instead.
 
 #include <array>
 #include <cstdint>

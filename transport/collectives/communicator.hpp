@@ -26,7 +26,7 @@ class Communicator {
  public:
   /// `position` is the chip's position in the mesh. `memory` is the memory of the host's chips.
   /// `memory` and `mesh` must outlive the object. Throws mesh_mismatch if the mesh has more chips
-  /// on a host than the memory.
+  /// on a host than `memory` has.
   Communicator(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
                WaitPolicy policy, std::unique_ptr<CollectiveTier> network = nullptr);
   ~Communicator();

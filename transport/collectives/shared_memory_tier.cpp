@@ -16,17 +16,17 @@
 ///    continued if they had differed.
 /// 6. All sleepers of a group sleep on one word, `woken` of its first chip, and are woken once per
 ///    sync. A chip that goes to sleep counts itself in `sleepers` and reads `woken`. After a heavy
-///    fence it looks at the epochs once more, and sleeps while `woken` doesn't change. A chip that
-///    announces an epoch then issues a light fence and looks at the others' epochs. If all have
-///    arrived, it looks at `sleepers`; if there are any, it sets `woken` to the epoch and wakes
-///    them. No wake is missed: a chip whose epoch a sleeper didn't see looks after the sleeper was
-///    counted, and so does each chip that has seen that epoch. One of them is the last to see all
-///    epochs. A process that is killed in its sleep leaves `sleepers` too high, which only costs
-///    one call per sync.
+///    fence it reads the epochs once more, and sleeps while `woken` doesn't change. A chip that
+///    announces an epoch then issues a light fence and reads the others' epochs. If all have
+///    arrived, it reads `sleepers`, and if there are any, sets `woken` to the epoch and wakes them.
+///    No wake is missed: a chip whose epoch a sleeper didn't see reads `sleepers` only after the
+///    sleeper was counted, and so does each chip that has seen this chip's epoch. One of these
+///    chips is the last to see all epochs. A process that is killed in its sleep leaves `sleepers`
+///    too high, which only costs one call per sync.
 /// 7. No sleep is longer than kSleepSlice, so an abort or a deadline is noticed without a wake.
 /// 8. Between the last arrival and its own next announcement, a chip loads no line that a peer has
-///    read since the chip wrote to it. It has copies of its epoch and mail. If source and signature
-///    fit in a line, prepare() has chosen the functions for the line: see line_call.hpp.
+///    read since the chip wrote to it. The chip has copies of its own epoch and mail. If source and
+///    signature fit in a line, prepare() has chosen the functions for the line: line_call.hpp.
 /// 9. A collective that threw program_divergence, or that timed out and wasn't continued, stays the
 ///    chip's current one. It announces nothing more, so no later word is taken for an earlier one.
 

@@ -102,7 +102,7 @@ class SharedMemoryTier final : public CollectiveTier {
   std::uint32_t epoch_ = 0;  ///< epoch of the sync of `stage_`
   std::size_t arrived_ = 0;  ///< how many peers, from the next in group order, are at this epoch
   std::size_t missing_ = 0;  ///< index of the peer that was missing at the last check
-  std::uint64_t wait_begin_ = 0;  ///< tick at which the current wait began; 0: there is none
+  std::uint64_t wait_begin_ = 0;  ///< tick at which the current wait began; 0: no wait
   std::uint64_t longest_ = 0;     ///< longest wait of the collective, caused by last_chip
   ChipArrival arrival_;
 };

@@ -28,7 +28,7 @@ bool overlap(const StoredShard& a, const StoredShard& b) {
   return true;
 }
 
-/// Returns the dim along which the shards have the most different offsets.
+/// Returns the dim along which the shards have the largest number of different offsets.
 int most_cut_dim(const StoredTensor& tensor) {
   int best = 0;
   std::size_t best_cuts = 0;

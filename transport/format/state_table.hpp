@@ -26,7 +26,7 @@ struct StateEntry {
   std::string name{};
   TensorType type{};  ///< type of the global tensor
   Sharding sharding{};
-  std::uint64_t offset = 0;  ///< where a chip's shard is in its arena, in all arenas of the worker
+  std::uint64_t offset = 0;  ///< where each chip of the worker has its shard in its arena
   StateKind kind = StateKind::param;
 
   bool operator==(const StateEntry&) const = default;

@@ -10,7 +10,7 @@
 namespace weft {
 
 struct StoredCommand {
-  std::uint64_t number = 0;  ///< its number, counted over the job and the jobs that it continues
+  std::uint64_t number = 0;  ///< counted over the job and the jobs that it continues
   /// The step in which the loops have read the command; until then, the first step in which they
   /// may read it.
   std::uint64_t step = 0;

@@ -90,7 +90,7 @@ class LaneNode {
   OnLost on_lost_;
   std::mutex mutex_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<LaneSender>> senders_;
-  std::map<std::uint32_t, std::uint32_t> unsettled_ports_;  ///< by the dead peer's slot
+  std::map<std::uint32_t, std::uint32_t> unsettled_ports_;  ///< how many, by the dead peer's slot
 };
 
 }  // namespace weft

@@ -55,7 +55,8 @@ std::optional<InMessage> LanePort::take_from(std::uint32_t sender) {
   if (number != awaited) {
     const std::uint64_t before = awaited > kLaneEntryCount ? awaited - kLaneEntryCount : 0;
     if (number == before) return std::nullopt;
-    open_[sender / 64] &= ~(std::uint64_t{1} << (sender % 64));  // until the sender sends again
+    // The lane is empty until the sender sends again.
+    open_[sender / 64] &= ~(std::uint64_t{1} << (sender % 64));
     fail(Errc::corrupt, "port {}: process {} wrote number {} where message {} is expected", port_,
          sender, number, awaited);
   }

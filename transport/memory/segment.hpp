@@ -46,9 +46,9 @@ class Segment {
   /// changed, except that huge pages may have been allocated. Thread-safe. Makes no system call for
   /// a range that this object has reserved before.
   void reserve(std::size_t offset, std::size_t bytes);
-  /// Makes memory that any process reserves or first touches from now on come from the NUMA node of
-  /// the calling thread, as long as this node has free memory. If the system refuses, memory comes
-  /// from the node of the thread that first touches it, as without this call.
+  /// Prefers the NUMA node of the calling thread: memory that any process reserves or first touches
+  /// from now on comes from this node, as long as the node has free memory. If the system refuses,
+  /// memory comes from the node of the thread that first touches it, as without this call.
   void prefer_this_node() noexcept;
   /// Hides the mapping and the file from children that are forked from now on. So the memory is
   /// freed when the processes that use it end.

@@ -27,8 +27,8 @@ void wake_all(std::atomic<std::uint32_t>& word) noexcept;
 
 /// A pair of asymmetric fences (asymmetric_thread_fence of P1202). Stores before a heavy fence are
 /// visible to loads after a light fence, and vice versa, as between two seq_cst fences. A heavy
-/// fence takes some microseconds, a light fence no time. They work between all processes that have
-/// mapped a job's memory.
+/// fence takes some microseconds, a light fence no time. The fences work between all processes that
+/// have mapped a job's memory.
 inline void light_fence() noexcept;
 void heavy_fence() noexcept;
 /// Must be called before the process uses light fences. JobMemory calls it.

@@ -67,7 +67,8 @@ struct PublishedHeader {
   char control_root[512];  ///< the folder with the job's lock; "": unknown
 
   alignas(128) std::atomic<std::uint64_t> newest;
-  alignas(128) std::atomic<std::uint32_t> news;  ///< counts the changes of `newest`; readers sleep
+  /// Counts changes of `newest`; readers sleep on it.
+  alignas(128) std::atomic<std::uint32_t> news;
   std::atomic<std::uint64_t> published;
   /// How many versions weren't published because readers held all other places.
   std::atomic<std::uint64_t> skipped;
@@ -80,7 +81,8 @@ struct PublishedHeader {
   std::atomic<std::uint64_t> chosen;
   std::atomic<std::uint64_t> chosen_version;
   std::atomic<std::uint32_t> chosen_place;
-  std::atomic<std::uint32_t> turns;  ///< counts changes of `decided` and `copied`; workers sleep
+  /// Counts changes of `decided` and `copied`; workers sleep on it.
+  std::atomic<std::uint32_t> turns;
   /// copied[w]: the last publication of which worker w has copied its part.
   alignas(128) std::atomic<std::uint64_t> copied[kPublishingWorkersMax];
   PlaceRow places[kVersionCountMax];

@@ -39,7 +39,7 @@ void write_tensor_table(std::byte* at, std::span<const PublishedTensor> tensors)
 struct TensorTableSize {
   std::size_t count = 0;
   std::size_t name_bytes = 0;
-  std::size_t bytes = 0;  ///< the size of a version or row, in which all tensors must be
+  std::size_t bytes = 0;  ///< the size of the version or row that contains the tensors
   std::size_t alignment = 1;
 };
 /// Returns the tensors of a table. The caller has checked that the segment has as many entries and

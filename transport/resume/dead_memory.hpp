@@ -48,7 +48,7 @@ class DeadMemory {
   bool writes(const Sharding& sharding, int position, bool is_alone) const;
 
   RunCard card_;
-  Mesh mesh_;  ///< in one memory if the job ran on one host
+  Mesh mesh_;  ///< as in_one_memory() returns it if the job ran on one host
   JobMemory memory_;
   std::string run_dir_;
 };

@@ -30,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 /// How long a rescue waits for another rescue that has locked the folder of checkpoints.
 constexpr std::chrono::minutes kFolderPatience{10};
 constexpr std::chrono::milliseconds kFolderInterval{100};
-/// How the lock of a folder names its owner if the owner is a rescue, for which another rescue may
-/// wait.
+/// The beginning of the owner's name in the folder's lock if the owner is a rescue. Another rescue
+/// then waits for it.
 constexpr std::string_view kOwner = "weft rescue (pid ";
 
 RunCard read_card(const std::string& root, const std::string& job) {

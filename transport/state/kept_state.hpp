@@ -15,7 +15,7 @@ namespace weft {
 /// Where a worker's loop that continues finds its state.
 enum class StateSource : std::uint8_t {
   checkpoint,  ///< in a checkpoint, or nowhere
-  host,        ///< in the host's memory, where the workers' directories say
+  host,        ///< in the host's memory, at the places in the workers' directories
   worker,      ///< all shards of the worker's chips are in their own memory
 };
 

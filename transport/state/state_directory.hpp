@@ -34,7 +34,8 @@ class StateDirectory {
   /// Records the places of version `step`. Steps must not decrease. Returns true if the version got
   /// a new slot, and false if it has the same places as the previous version, and shares its slot.
   /// States with the same `revision` must differ only in offsets. `commands` are the last commands
-  /// that the loop has read. Throws no_space if a slot or the memory can't hold so many tensors.
+  /// that the loop has read. Throws no_space if the tensors' table doesn't fit in a slot or in the
+  /// memory.
   bool write(std::uint64_t step, std::span<const StateEntry> state, std::uint64_t revision,
              const std::vector<StoredLoader>& loaders = {},
              std::span<const CommandMark> commands = {});

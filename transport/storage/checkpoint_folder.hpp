@@ -94,9 +94,9 @@ std::string begin_checkpoint(FileSystem& files, const std::string& folder, std::
                              std::string_view owner, std::uint64_t attempt);
 /// Removes the folder `unfinished` and its content, if it exists. No worker may still write to it.
 void drop_checkpoint(FileSystem& files, const std::string& unfinished);
-/// Removes the unfinished checkpoints of earlier writers, but not `but`, a result of
-/// begin_checkpoint(). For a URL, removes objects only if `but` is empty, because the objects of a
-/// save in progress look like those of earlier writers.
+/// Removes the unfinished checkpoints of earlier writers, except the one in `but`, which is a
+/// result of begin_checkpoint(). For a URL, removes objects only if `but` is empty, because the
+/// objects of a save in progress look like those of earlier writers.
 void remove_unfinished(FileSystem& files, const std::string& folder, std::string_view but = "");
 /// Writes the manifest beside the parts, which must be on disk already, and gives the checkpoint
 /// its name. Returns the checkpoint's path. After that, the checkpoint survives a power failure.

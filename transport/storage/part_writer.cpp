@@ -45,7 +45,7 @@ void copy_payload(const SourceShard& shard, std::uint64_t begin, std::span<std::
   });
 }
 
-/// Returns whether the shard's elements are contiguous. They are for any room in the first dim.
+/// Returns whether the shard's elements are contiguous. The room in the first dim doesn't matter.
 bool is_dense(const SourceShard& shard) {
   for (int d = 1; d < shard.room.size(); ++d) {
     if (shard.room[d] != shard.header.dims[d]) return false;

@@ -41,7 +41,8 @@ enum class FileDType : std::uint8_t {
 struct FileTensor {
   std::string name{};
   FileDType dtype = FileDType::other;
-  std::string dtype_name{};  ///< "f32"; for other dtypes the file's name for it: "F8_E4M3"
+  /// "f32"; for a dtype that weft lacks, its name in the file: "F8_E4M3".
+  std::string dtype_name{};
   Shape shape{};
   StateKind kind = StateKind::param;
   std::optional<Sharding> sharding{};  ///< sharding on the checkpoint's mesh
@@ -112,8 +113,9 @@ class StateFile : public std::enable_shared_from_this<StateFile> {
     std::uint64_t xxh3 = 0;
   };
   std::vector<Header> headers_;  // first bytes of other programs' files
-  std::map<std::size_t, std::vector<std::int64_t>> strides_;  // of tensors not in row-major order
-  std::optional<ReadLock> lock_;                              // lock on a checkpoint
+  // The strides of the tensors that aren't in row-major order, by the tensor's index.
+  std::map<std::size_t, std::vector<std::int64_t>> strides_;
+  std::optional<ReadLock> lock_;  // lock on a checkpoint
   std::optional<PartFiles> files_;
   std::vector<FileTensor> tensors_;  // in the manifest's order
   std::optional<Mesh> mesh_;

@@ -62,8 +62,8 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Returns whether the file begins with the length of a JSON header and the header, as a
-/// safetensors file does.
+/// Returns whether the file begins as a safetensors file does: with the length of a JSON header,
+/// then the header.
 bool looks_like_safetensors(std::string_view head) {
   return head.size() > 8 && head[8] == '{' && head.substr(6, 2) == std::string_view("\0\0", 2);
 }
