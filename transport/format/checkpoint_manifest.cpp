@@ -43,8 +43,8 @@ int most_cut_dim(const StoredTensor& tensor) {
   return best;
 }
 
-/// Returns an error if two shards overlap. Compares each shard only with the shards that, along one
-/// dim, begin after it and before its end.
+/// Returns an error if two shards overlap. Sorts the shards along one dim, and compares each shard
+/// with the later ones that begin before its end.
 Fault overlap_fault(const StoredTensor& tensor) {
   const auto& shards = tensor.shards;
   const int dim = most_cut_dim(tensor);
