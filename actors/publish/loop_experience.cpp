@@ -24,9 +24,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// So many rows never arrive, so an epoch never ends.
+/// The size of the dataset. It is so large that an epoch never ends.
 constexpr std::int64_t kEndlessRows = std::int64_t{1} << 48;
-/// Blocks of dead senders are looked for at most this often.
+/// The least time between two searches for blocks of senders that have died.
 constexpr std::chrono::milliseconds kCollectInterval{100};
 
 std::string dataset_name(const std::string& name) { return fmt::format("experience({})", name); }
@@ -64,7 +64,7 @@ class ExperienceRows : public Dataset {
   const std::vector<Field> fields_;
   const std::shared_ptr<RowMemory> memory_;
   const std::shared_ptr<std::atomic<bool>> is_closed_;
-  const JobMemory& job_;  // not used once is_closed_ is true
+  const JobMemory& job_;  // not used after is_closed_ was set
   const RowReader reader_;
 };
 
@@ -99,7 +99,7 @@ RowMemory open_or_create_rows(const LoopExperienceOptions& options,
   } catch (const Error& error) {
     if (error.code() != Errc::not_found) throw;
   }
-  RowMemory::remove(options.job_id, options.name);  // what a killed worker 0 hadn't finished
+  RowMemory::remove(options.job_id, options.name);  // removes what a killed worker 0 has left
   return RowMemory::create(options.job_id, options.name,
                            {.fields = fields,
                             .capacity = static_cast<std::uint64_t>(options.options.capacity),
@@ -124,7 +124,8 @@ LoopExperience::LoopExperience(WorkerRuntime& runtime, const JobLoaders& loaders
   header.used[options_.worker].store(0);
   if (options_.worker != 0) return;
   header.step.store(runtime.step());
-  // A job that resumes from a checkpoint begins with another row: the first one that it reads.
+  // The first row of the job. A job that resumes from a checkpoint sets another one: the first that
+  // it reads.
   std::uint64_t none = kNoRow;
   if (runtime.step() == 0) header.base.compare_exchange_strong(none, 0);
   thread_ = start_job_thread("weft.rows", [this] { order_rows(); });
@@ -137,7 +138,8 @@ LoopExperience::~LoopExperience() {
   memory_->call_worker_0();
 }
 
-/// Worker 0 makes the memory. The others open it once all have agreed, so that it exists.
+/// Makes or opens the memory. Worker 0 makes it, and the others open it when all workers have
+/// agreed, because then it exists.
 RowMemory LoopExperience::make_memory(const std::source_location& where) const {
   require_published_name(options_.name, "experience()");
   const std::vector<PublishedTensor> fields = row_fields(options_, where);
@@ -160,7 +162,7 @@ RowMemory LoopExperience::make_memory(const std::source_location& where) const {
   return std::move(*memory);
 }
 
-/// Notes how many rows the steps so far have used, according to the position of the DeviceLoader.
+/// Notes how many rows the steps so far have used, according to the positions of the DeviceLoaders.
 void LoopExperience::step_ended() {
   RowHeader& header = memory_->header();
   MetricsTable& metrics = runtime_.metrics();
@@ -183,8 +185,8 @@ void LoopExperience::step_ended() {
   memory_->call_worker_0();
 }
 
-/// Returns the number of rows that no loop needs any more. If the job keeps no state, these are
-/// those which all workers have used.
+/// Returns the number of rows that no loop needs any more: those that the committed steps have used
+/// or, if the job keeps no state, those that all workers have used.
 std::uint64_t LoopExperience::releasable() {
   if (!keeps_state_) {
     const std::span used(memory_->header().used, memory_->worker_count());

@@ -1,5 +1,5 @@
 #pragma once
-/// LoopExperience: a worker's part of one experience().
+/// LoopExperience: a worker's part of one call of experience().
 
 #include <atomic>
 #include <cstdint>
@@ -28,14 +28,14 @@ struct LoopExperienceOptions {
   ExperienceOptions options{};
 };
 
-/// Its thread in worker 0 orders the rows, and frees those that are needed no more.
+/// Worker 0 has a thread that orders the rows and frees those that aren't needed any more.
 class LoopExperience {
  public:
-  /// All workers must make it at the same line. Throws invalid_argument, no_space, io, or
-  /// program_divergence.
+  /// All workers must make their LoopExperience at the same line. Throws invalid_argument,
+  /// no_space, io, or program_divergence.
   LoopExperience(WorkerRuntime& runtime, const JobLoaders& loaders, LoopExperienceOptions options,
                  const std::source_location& where);
-  /// Ends the reads that wait for rows.
+  /// Ends the reads that still wait for rows.
   ~LoopExperience();
   LoopExperience(const LoopExperience&) = delete;
   LoopExperience& operator=(const LoopExperience&) = delete;
@@ -64,9 +64,9 @@ class LoopExperience {
   const std::shared_ptr<std::atomic<bool>> is_closed_;
   const DatasetPtr dataset_;
   std::mutex mutex_;
-  std::deque<Used> used_;  // guarded by mutex_; ascending
+  std::deque<Used> used_;  // guarded by mutex_; in ascending order
   std::atomic<bool> must_stop_{false};
-  std::jthread thread_;  // worker 0's
+  std::jthread thread_;  // only in worker 0
 };
 
 }  // namespace weft

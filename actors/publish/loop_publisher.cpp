@@ -20,7 +20,8 @@
 namespace weft {
 namespace {
 
-/// The publications of a generation have greater numbers than those of earlier ones.
+/// The number of the bits that count a generation's publications. The generation is in the bits
+/// above, so later generations have greater numbers.
 constexpr int kGenerationShift = 40;
 
 std::vector<PublishedTensor> published_tensors(const LoopPublisherOptions& options,
@@ -54,7 +55,7 @@ std::string publisher_text(const LoopPublisherOptions& options,
   return text;
 }
 
-/// Opens the segments, which an earlier generation may have made, or makes them.
+/// Opens the segments if an earlier generation has made them, otherwise makes them.
 PublishedMemory open_or_create(const LoopPublisherOptions& options,
                                const std::vector<PublishedTensor>& tensors) {
   try {
@@ -62,7 +63,7 @@ PublishedMemory open_or_create(const LoopPublisherOptions& options,
   } catch (const Error& error) {
     if (error.code() != Errc::not_found) throw;
   }
-  PublishedMemory::remove(options.job_id, options.name);  // what a killed worker 0 hadn't finished
+  PublishedMemory::remove(options.job_id, options.name);  // removes what a killed worker 0 has left
   return PublishedMemory::create(options.job_id, options.name, tensors, options.num_workers);
 }
 
@@ -87,7 +88,8 @@ LoopPublisher::~LoopPublisher() {
   changed_.notify_all();
 }
 
-/// Worker 0 makes the memory. The others open it once all have agreed, so that it exists.
+/// Makes or opens the memory. Worker 0 makes it, and the others open it when all workers have
+/// agreed, because then it exists.
 PublishedMemory LoopPublisher::make_memory(const std::source_location& where) const {
   require_published_name(options_.name, "Publisher");
   const std::vector<PublishedTensor> tensors = published_tensors(options_, where);
@@ -175,7 +177,7 @@ void LoopPublisher::run() {
   for (;;) {
     changed_.wait(lock, [this] { return must_stop_ || !copies_.empty(); });
     if (copies_.empty()) return;
-    Copy& copy = copies_.front();  // stays where it is, because only this thread removes it
+    Copy& copy = copies_.front();  // stays valid: only this thread removes copies
     const bool is_dropped = must_stop_ || error_ != nullptr;
     lock.unlock();
     std::exception_ptr error;
@@ -185,7 +187,7 @@ void LoopPublisher::run() {
       error = std::current_exception();
     }
     // Only the loop's thread may free the buffers, and it does so after held->end(). Therefore this
-    // thread drops its own references first.
+    // thread drops its references before it calls held->end().
     copy.shards.clear();
     copy.held->end();
     lock.lock();
@@ -216,7 +218,7 @@ void LoopPublisher::carry_out(Copy& copy) {
   }
 }
 
-/// Returns false if the loop is being left.
+/// Waits until worker 0 has decided about this version. Returns false if the loop must be left.
 bool LoopPublisher::await_decision(const Copy& copy) {
   for (;;) {
     const std::uint32_t seen = writer_.turns();

@@ -31,38 +31,38 @@ struct LoopPublisherOptions {
   std::vector<Parameter> tensors{};
 };
 
-/// Notes which values to publish, on the loop's thread, and copies them on a thread of its own,
-/// when the run that computes them has ended.
+/// Notes on the loop's thread which values to publish. Another thread copies them when the run that
+/// computes them has ended.
 class LoopPublisher {
  public:
-  /// All workers must make it at the same line. Throws invalid_argument, no_space, io, or
-  /// program_divergence.
+  /// All workers must make their LoopPublisher at the same line. Throws invalid_argument, no_space,
+  /// io, or program_divergence.
   LoopPublisher(WorkerRuntime& runtime, LoopPublisherOptions options,
                 const std::source_location& where);
-  /// Drops versions that aren't copied yet.
+  /// Drops the versions that aren't copied yet.
   ~LoopPublisher();
   LoopPublisher(const LoopPublisher&) = delete;
   LoopPublisher& operator=(const LoopPublisher&) = delete;
 
   const std::string& name() const { return options_.name; }
-  const std::source_location& where() const { return where_; }  ///< its constructor's call
-  /// Returns a line that says how often publish() has been called.
+  const std::source_location& where() const { return where_; }  ///< where it was made
+  /// Returns a line with the number of publish() calls.
   std::string count_text() const;
-  /// See Publisher. Waits if kWaitingMax versions are still to be copied.
+  /// See Publisher. Waits while kWaitingMax versions aren't copied yet.
   void publish(const std::source_location& where);
   /// Called when a step has ended.
   void step_ended();
-  /// Returns once all versions have been copied. Throws the error of a copy.
+  /// Waits until all versions have been copied. Throws the error of a copy.
   void finish();
 
  private:
-  /// The versions that may wait for their copy: those of the runs in progress, and one more.
+  /// The limit on versions that aren't copied yet: those of the runs in progress, and one more.
   static constexpr std::size_t kWaitingMax = 3;
 
   struct Copy {
     std::uint64_t publication = 0;
     std::uint64_t version = 0;
-    std::uint64_t run = 0;  ///< the last run that writes the values
+    std::uint64_t run = 0;  ///< the last run that writes these values
     std::vector<OwnShard> shards{};
     std::shared_ptr<HeldBuffers> held{};
   };
@@ -82,8 +82,8 @@ class LoopPublisher {
   const std::source_location where_;
   PublishedMemory memory_;
   VersionWriter writer_;
-  std::uint64_t publications_ = 0;  // of this generation
-  bool is_wanted_ = false;          // at the end of the step
+  std::uint64_t publications_ = 0;  // the number of the last publication
+  bool is_wanted_ = false;          // whether to publish at the end of the step
   std::source_location wanted_at_;
   std::mutex mutex_;
   std::condition_variable changed_;

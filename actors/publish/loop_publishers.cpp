@@ -76,7 +76,7 @@ DatasetPtr LoopPublishers::experience(std::string name, std::vector<Field> field
 
 void LoopPublishers::finish() {
   if (publishers_.empty()) return;
-  // Worker 0 waits for the copies of all workers, so all must have published equally often.
+  // Worker 0 waits for the copies of all workers, so all workers must have published equally often.
   std::string text;
   for (const auto& publisher : publishers_) text += publisher->count_text();
   runtime_.require_alike(text, {.function = "Publisher", .loc = publishers_.front()->where()});

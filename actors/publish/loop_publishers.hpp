@@ -14,7 +14,7 @@ namespace weft {
 /// Only the loop's thread may use it.
 class LoopPublishers : private LoopObserver {
  public:
-  /// `runtime` and `loaders` must outlive it.
+  /// `runtime` and `loaders` must outlive this object.
   LoopPublishers(WorkerRuntime& runtime, const JobLoaders& loaders, std::string job_id, int worker,
                  int num_workers);
   ~LoopPublishers() override;
@@ -27,7 +27,7 @@ class LoopPublishers : private LoopObserver {
   /// See experience().
   DatasetPtr experience(std::string name, std::vector<Field> fields,
                         const ExperienceOptions& options, const std::source_location& where);
-  /// Called at the end of the loop. Returns once all versions have been copied. Throws the error of
+  /// Called at the end of the loop. Waits until all versions have been copied. Throws the error of
   /// a copy, or program_divergence if the workers haven't published equally often.
   void finish();
 
