@@ -30,7 +30,7 @@ struct DeviceState {
 
 using DevicePointer = DeviceActor::stateful_pointer<DeviceState>;
 
-/// Runs `work` unless the device has failed. If `work` throws, the device fails with that
+/// Runs `work` unless the device has failed. If `work` throws, the device has failed with that
 /// exception.
 template <typename Work>
 void guarded(DevicePointer self, Work work) {
@@ -70,7 +70,7 @@ void run_numbered(DeviceState& state, std::uint64_t run, std::uint64_t step,
 DeviceActor::behavior_type device_behavior(DevicePointer self,
                                            std::shared_ptr<DeviceState> initial) {
   state_of(self) = std::move(*initial);
-  state_of(self).engine->settle();  // this is the device's own thread already
+  state_of(self).engine->settle();  // this runs on the device's own thread
   set_thread_log(state_of(self).log);
   name_this_thread(fmt::format("chip {}", state_of(self).chip).c_str());
   state_of(self).recorder.board.thread(::gettid());
@@ -82,7 +82,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
           state.recorder.board.source(load->site);
           const StateScope loading(state.recorder, ActorState::compiling);
           WEFT_CHECK(load->program >= state.plans.size(), load->program);
-          state.plans.resize(load->program);  // the other numbers are on_each_chip() bodies
+          state.plans.resize(load->program);  // numbers in between belong to on_each_chip() bodies
           state.plans.push_back(state.engine->load(*load->plan, load->checks));
         });
       },

@@ -1,5 +1,5 @@
 #pragma once
-/// Starts device actors: one per chip, each with a thread of its own.
+/// Starts device actors, one per chip, each on its own thread.
 
 #include <memory>
 

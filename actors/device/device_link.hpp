@@ -1,6 +1,6 @@
 #pragma once
-/// DeviceLink: the handle by which a worker's loop sends plans, runs and calls to a device, and
-/// waits for it.
+/// DeviceLink: lets a worker's loop send plans, runs and calls to a device, and wait for the
+/// device.
 
 #include <atomic>
 #include <cstdint>
@@ -18,29 +18,28 @@
 
 namespace weft {
 
-/// A message that loads `plan` into the device. Runs then name the plan by the number `program`.
+/// A message that loads `plan` into the device. Runs use the number `program` to name the plan.
 struct DeviceLoad {
   std::uint32_t program = 0;
   std::shared_ptr<const Plan> plan;
-  bool checks = false;  ///< see Engine::load
+  bool checks = false;  ///< load it with checks; see Engine::load()
   std::string site{};   ///< the call that needs the plan: "the sync at train.cpp:41"
 };
 
-/// One run of a plan. Runs are numbered 1, 2, ...; a device executes them in that order.
+/// One run of a plan. Runs are numbered 1, 2, ..., and a device executes them in that order.
 struct DeviceRun {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
   std::uint64_t step = 0;
   std::uint64_t fingerprint = 0;  ///< the program's fingerprint, for the black box
   RunCommit commit{};
-  std::vector<RunBuffers> buffers;    ///< indexed by the chip's index in the worker
-  std::shared_ptr<StateHash> hash{};  ///< each chip adds its state to this before the run; usually
-                                      ///< null
-  FaultyItem faulty_item{};           ///< null if no input comes from a loader
+  std::vector<RunBuffers> buffers;    ///< by the chip's index in the worker
+  std::shared_ptr<StateHash> hash{};  ///< each chip adds its state before the run; usually null
+  FaultyItem faulty_item{};           ///< null if no input is from a loader
 };
 
-/// One on_each_chip() call. Calls are numbered in the same sequence as the runs of plans. `body`
-/// must live until the call is complete.
+/// One on_each_chip() call. Calls and runs of plans are numbered together. `body` must live until
+/// the call is complete.
 struct DeviceCall {
   std::uint32_t program = 0;
   std::uint64_t run = 0;
@@ -48,24 +47,24 @@ struct DeviceCall {
   const std::function<void(Chip&)>& body;
 };
 
-/// Receives the failure that ended a device's work, and its step.
+/// A function that receives the failure that ended a device's work, and the step of the failure.
 using DeviceFailed = std::function<void(std::exception_ptr, std::uint64_t step)>;
 
 /// Counts the runs that a device has completed. The device's thread updates the count, and the
 /// loop's thread waits for runs.
 class DeviceProgress {
  public:
-  /// `on_failure` is called once, on the device's thread.
+  /// `on_failure` is called at most once, on the device's thread.
   explicit DeviceProgress(DeviceFailed on_failure) : on_failure_(std::move(on_failure)) {}
 
   void complete(std::uint64_t run);
   void fail(std::exception_ptr failure, std::uint64_t step);
   bool failed() const { return completed_.load(std::memory_order_acquire) == kFailed; }
 
-  /// Blocks until run number `run` is complete; throws the device's failure.
+  /// Waits until run number `run` is complete. Throws the device's failure.
   void wait(std::uint64_t run) const;
 
-  /// Records for how many seconds the device ran, and for how many it was idle before that run.
+  /// Records the seconds that a run took, and the seconds that the device was idle before.
   void record(double ran, double idle);
   struct Times {
     MetricData ran;
@@ -75,7 +74,8 @@ class DeviceProgress {
 
  private:
   static constexpr std::uint64_t kFailed = ~std::uint64_t{0};
-  /// The release store publishes everything that the run wrote to the arena, or failure_.
+  /// The last completed run, or kFailed. Its release store publishes everything that the run has
+  /// written to the arena, or failure_.
   std::atomic<std::uint64_t> completed_{0};
   std::exception_ptr failure_;
   mutable std::mutex times_mutex_;
@@ -83,8 +83,7 @@ class DeviceProgress {
   DeviceFailed on_failure_;
 };
 
-/// The worker loop's handle of a device actor. The destructor ends the actor and waits for its
-/// thread.
+/// The destructor ends the device's actor and waits for its thread.
 class DeviceLink {
  public:
   virtual ~DeviceLink() = default;
@@ -92,7 +91,7 @@ class DeviceLink {
   virtual void run(std::shared_ptr<const DeviceRun> run) = 0;
   virtual void call(std::shared_ptr<const DeviceCall> call) = 0;
   virtual const DeviceProgress& progress() const = 0;
-  /// Gives access to the chip's memory. Plans and calls go through the actor instead.
+  /// Gives access to the chip's memory. Plans and calls don't use it, but are sent to the actor.
   virtual Engine& engine() = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The typed interface of device actors. Their messages stay within the process.
+/// The typed interface of device actors. Their messages never leave the process.
 
 #include "actors/caf/names.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Messages from a worker to the trainer about the state of its chips.
+/// Makes the messages with which a worker reports the state of its chips to the trainer.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace weft {
 
-/// The limit on hashes per message. A larger message would block the socket for other messages for
-/// too long.
+/// The limit on hashes per message. A larger message would delay other messages on the same socket
+/// for too long.
 inline constexpr std::size_t kHashesPerMessage = 16384;
 
-/// Returns messages that together have all the hashes that the chips have added to `hash`.
+/// Returns the messages that contain all hashes that the chips have added to `hash`.
 std::vector<StateHashes> to_messages(const StateHash& hash, int worker, std::uint64_t generation);
 
 }  // namespace weft
