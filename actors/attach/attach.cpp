@@ -21,12 +21,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The keeper's thread answers within milliseconds, unless its process is stopped or overloaded.
+/// The time that the keeper has to accept a program. It needs only milliseconds, unless its process
+/// is stopped or overloaded.
 constexpr std::chrono::seconds kAcceptWithin{10};
 
 struct FoundSystems {
   std::vector<std::string> ids{};  ///< running systems whose host 0 is this host
-  /// The number of this host in a system of that name, if it is another; 0: there is none.
+  /// If this host is another host of a system with that name, its number there; else 0.
   std::uint32_t other_host = 0;
 };
 
@@ -40,7 +41,7 @@ FoundSystems running_systems(std::string_view asked) {
         found.other_host = host;
         continue;
       }
-    } catch (const Error&) {  // it ends, or another version has made it, which attach() says
+    } catch (const Error&) {  // attach() reports why it can't be opened
     }
     found.ids.push_back(std::move(id));
   }
@@ -53,14 +54,15 @@ std::string names_of(const std::vector<std::string>& ids) {
     try {
       names.push_back(fmt::format("{} ({})", ActorTable::open(id).head().name, id.substr(0, 8)));
     } catch (const Error&) {
-      continue;  // it has ended meanwhile
+      continue;  // the system has ended since
     }
   }
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Returns the id of the one running system with this name or first digits. Waits for it up to
-/// `wait_s` seconds. Throws not_found, or invalid_argument if there are several.
+/// Returns the id of the only running system with this name or beginning of its id. Waits for that
+/// system up to `wait_s` seconds. Throws not_found, unavailable on another host of the system, and
+/// invalid_argument if there are several.
 std::string find_running(std::string_view asked, double wait_s) {
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(wait_s));
@@ -110,7 +112,7 @@ void require_valid(std::string_view asked, const AttachOptions& options) {
   }
 }
 
-/// Waits until the keeper has accepted the process.
+/// Waits until the keeper has accepted this process.
 void await_acceptance(detail::ActorProcess& process, PeerId self, const std::string& id) {
   const auto until = Clock::now() + kAcceptWithin;
   ActorTableHead& head = process.actors().head();

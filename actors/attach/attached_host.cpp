@@ -18,10 +18,10 @@
 namespace weft {
 namespace {
 
-/// The time between two looks at the system's life lock.
+/// The time between two checks of the system's life lock.
 constexpr int kLookAtLockMs = 500;
 
-/// A call that can't be sent.
+/// A call that couldn't be sent.
 class RefusedCall final : public detail::PendingCall {
  public:
   RefusedCall(std::shared_ptr<detail::ActorProcess> process, Error error)
@@ -39,11 +39,11 @@ class RefusedCall final : public detail::PendingCall {
   detail::Answer answer_;
 };
 
-/// A call of an attached program. Its answer is made when it is read: its result is translated, and
-/// actors and pipes in it belong to the host, which the call keeps.
+/// A call of an attached program. When its answer is read, the result is translated. Actors and
+/// pipes in the result refer to `host`, which the call keeps.
 class AttachedCall final : public detail::PendingCall {
  public:
-  /// `host` has `match`.
+  /// `match` must be owned by `host`.
   AttachedCall(std::shared_ptr<detail::PendingCall> call, std::shared_ptr<detail::ActorHost> host,
                const EndpointMatch& match)
       : call_(std::move(call)), host_(std::move(host)), match_(&match) {}
@@ -94,7 +94,7 @@ bool system_runs(const std::string& id) {
   try {
     return LifeLock::is_held(Segment::open(actor_table_name(id), true, 1), kActorTableLifeByte);
   } catch (const Error& error) {
-    return error.code() != Errc::not_found;  // or else its memory can't be looked at now
+    return error.code() != Errc::not_found;  // after other errors, the system may still run
   }
 }
 
@@ -159,12 +159,13 @@ AttachedHost::AttachedHost(std::shared_ptr<ActorProcess> process, std::shared_pt
 
 AttachedHost::~AttachedHost() { detach(); }
 
-/// Ends the calls when the system ends.
+/// Waits for the end of the system, and then ends all calls.
 void AttachedHost::watch() {
   std::array<pollfd, 2> waits{{{.fd = end_->fd(), .events = POLLIN, .revents = 0},
                                {.fd = keeper_.fd(), .events = POLLIN, .revents = 0}}};
   const std::string id = process_->peers().system();
-  // The lock is looked at too: a system may end before its program, or there may be no pidfd.
+  // The lock is checked too, because a system may end before its program, and there may be no
+  // pidfd.
   while (waits[0].revents == 0 && waits[1].revents == 0) {
     if (::poll(waits.data(), waits.size(), kLookAtLockMs) == 0 && !system_runs(id)) break;
   }
@@ -183,7 +184,7 @@ void AttachedHost::detach() {
   process_->stop();
 }
 
-/// Throws the error of a call of an actor whose mesh has ended.
+/// Returns how an endpoint matches. Throws the error of calls to an actor whose mesh has ended.
 const EndpointMatch& AttachedHost::match(std::uint32_t row, std::uint32_t endpoint) {
   const std::uint32_t mesh = process_->actors().row(row).mesh;
   const Matches* matches = matches_.at(mesh).load(std::memory_order_acquire);

@@ -1,5 +1,5 @@
 #pragma once
-/// AttachedHost: the process of a program that has attached to the actor system of another.
+/// AttachedHost: the process of a program that has attached to another program's actor system.
 
 #include <array>
 #include <atomic>
@@ -18,19 +18,19 @@
 
 namespace weft {
 
-/// An endpoint as this program declares it, and how the system's program has it.
+/// How this program and the program of the system declare an endpoint.
 struct EndpointMatch {
-  detail::EndpointId theirs{};
-  bool is_same = false;  ///< both schemas are equal, so nothing is translated
+  detail::EndpointId theirs{};  ///< the endpoint in the system's program
+  bool is_same = false;         ///< both schemas are equal, so nothing needs to be translated
   EndpointSchema our_schema{};
   EndpointSchema their_schema{};
-  std::string why_not{};  ///< why calls can't be translated; "": they can
+  std::string why_not{};  ///< why calls can't be translated; "": they can be
 };
 
-/// Whether the program of an actor system lives and still has the system.
+/// Returns whether the program of an actor system lives and hasn't ended the system.
 bool system_runs(const std::string& id);
 
-/// Compares the endpoints of a class.
+/// Compares the endpoints of a class with the schemas `theirs` in the system's program.
 std::vector<EndpointMatch> matched_endpoints(const detail::ActorClass& ours,
                                              const std::vector<std::string>& theirs);
 
@@ -39,20 +39,21 @@ namespace detail {
 /// Translates calls where the programs' schemas differ. Thread-safe.
 class AttachedHost final : public ActorHost {
  public:
-  /// `process` has joined. `end` is woken when the system tells it to leave.
+  /// `process` must have joined the system. `end` is woken when the system tells this process to
+  /// leave.
   AttachedHost(std::shared_ptr<ActorProcess> process, std::shared_ptr<WakeFd> end);
   ~AttachedHost() override;
 
   ActorProcess& process() const { return *process_; }
   bool has_ended() const { return has_ended_.load(); }
-  /// Ends all calls with the error cancelled. Nothing can be called afterwards.
+  /// Ends all calls with the error cancelled. No call can be made afterwards.
   void detach();
 
   std::shared_ptr<PendingCall> begin(std::uint32_t row, EndpointId endpoint,
                                      MessageWriter arguments, const CallOptions& options) override;
   void tell(std::uint32_t row, EndpointId endpoint, const MessageWriter& body,
             const CallOptions& options) override;
-  // Nobody calls actors of this process, so it answers nothing.
+  // No actors are in this process, so it answers no messages.
   void send_answer(const Asked&, ActorOp, const MessageWriter&) override {}
   bool is_awaited(const Asked&) override { return false; }
   std::size_t least_busy(const std::vector<ActorHandle>& actors) override {
@@ -70,7 +71,7 @@ class AttachedHost final : public ActorHost {
 
  private:
   struct Matches {
-    std::uint32_t turn = 0;  ///< of the mesh
+    std::uint32_t turn = 0;  ///< the turn of the mesh's rows
     std::vector<EndpointMatch> endpoints{};
   };
 
@@ -78,7 +79,7 @@ class AttachedHost final : public ActorHost {
   void watch();
 
   std::shared_ptr<ActorProcess> process_;
-  std::shared_ptr<WakeFd> end_;  ///< readable once the system has ended, or for detach()
+  std::shared_ptr<WakeFd> end_;  ///< readable when the system has ended or detach() was called
   ProcessFd keeper_;
   std::atomic<bool> has_ended_{false};
   std::atomic<bool> is_detached_{false};
