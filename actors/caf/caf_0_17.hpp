@@ -1,5 +1,5 @@
 #pragma once
-/// CAF 0.17 under the names that version.hpp promises.
+/// Gives CAF 0.17 the names that version.hpp promises.
 
 #include <string>
 #include <utility>
@@ -7,12 +7,13 @@
 #include <caf/all.hpp>
 #include <caf/thread_hook.hpp>
 
-/// Gives a type of messages its id within a block of types. Types of CAF 0.17 need no id.
+/// Gives a message type its id within a block of types. Types of CAF 0.17 need no id.
 #define WEFT_CAF_TYPE(block, type, name)
 
 namespace weft {
 
-/// A typed actor takes these messages: a name, and the content.
+/// On<name, content...> is a message of a typed actor. Ask<result, name, content...> is one with an
+/// answer.
 template <class... Message>
 using On = caf::reacts_to<Message...>;
 template <class Result, class... Message>
@@ -27,7 +28,7 @@ auto inspect_fields(Inspector& f, Message&, Field&... fields) {
 /// Registers the types of these blocks. Must be called before the first actor system begins.
 template <class... Block>
 void register_blocks() {}
-/// Registers a type of messages under the name that it has between processes.
+/// Registers a message type under its name in messages between processes.
 template <class T>
 void add_message(caf::actor_system_config& config, const char* name) {
   config.add_message_type<T>(name);
@@ -91,7 +92,7 @@ void on_unexpected(caf::scheduled_actor* self, Take take) {
   });
 }
 
-/// Is told of the threads that the actor system starts.
+/// Has a function that each thread of the actor system calls when it starts.
 class ThreadHook : public caf::thread_hook {
  public:
   void init(caf::actor_system&) override {}
@@ -99,7 +100,7 @@ class ThreadHook : public caf::thread_hook {
   virtual void thread_began() = 0;
 };
 
-/// The name of a message: its first element, if that is a name.
+/// The name of a message is its first element, if that is a name.
 using MessageName = caf::atom_value;
 inline constexpr MessageName kNoName{};
 inline std::string text_of(MessageName name) { return caf::to_string(name); }

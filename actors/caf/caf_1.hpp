@@ -1,5 +1,5 @@
 #pragma once
-/// CAF 1.x under the names that version.hpp promises. See caf_0_17.hpp for their meaning.
+/// Gives CAF 1.x the names that version.hpp promises. caf_0_17.hpp explains their meaning.
 
 #include <mutex>
 #include <string>
@@ -19,7 +19,7 @@ using On = caf::result<void>(Message...);
 template <class Result, class... Message>
 using Ask = caf::result<Result>(Message...);
 
-/// Enumerators have the bytes of their numbers.
+/// Enumerators are sent as numbers.
 template <class Inspector, class Enum>
 requires std::is_enum_v<Enum>
 bool inspect(Inspector& f, Enum& x) {
@@ -90,7 +90,8 @@ void watch(Self* self, const Handle& whom, Gone gone) {
     gone(address);
   });
 }
-// CAF 1.1 wants handlers in the behavior instead of these two functions. A typed behavior has none.
+// CAF 1.1 wants handlers in the behavior in place of these two functions, but a typed behavior has
+// no handlers.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 template <class Take>
@@ -115,7 +116,8 @@ class ThreadHook : public caf::thread_hook {
 
 using MessageName = caf::type_id_t;
 inline constexpr MessageName kNoName = caf::invalid_type_id;
-/// Names are types such as weft::join_parts_a, whose text is then "joinparts".
+/// Returns the text of a name. Names are types such as weft::join_parts_a, whose text is
+/// "joinparts".
 inline std::string text_of(MessageName name) {
   std::string text(caf::query_type_name(name));
   text = text.substr(text.rfind(':') + 1);

@@ -1,5 +1,5 @@
 #pragma once
-/// MailboxObserver: is told of the messages of one actor.
+/// MailboxObserver: is told of the messages that an actor receives and handles.
 
 #include <caf/fwd.hpp>
 
@@ -9,11 +9,11 @@ template <class MessageName>
 class MailboxObserver {
  public:
   virtual ~MailboxObserver() = default;
-  /// A message is put into the mailbox. Called by any thread.
+  /// Called by any thread when a message is put into the mailbox.
   virtual void came() = 0;
-  /// The actor takes a message. The other functions are called by the actor's thread only.
+  /// Called when the actor takes a message. Only the actor's thread calls this function and done().
   virtual void begun(MessageName name, const caf::strong_actor_ptr& sender) = 0;
-  /// The actor has finished the message that it took last.
+  /// Called when the actor has finished the message that it took last.
   virtual void done() = 0;
 };
 

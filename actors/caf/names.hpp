@@ -1,6 +1,6 @@
 #pragma once
-/// The elements of messages that have no bytes of their own: the names with which messages begin,
-/// and the pointers in messages that stay within a process.
+/// Elements of messages that have no contents to send: the names with which messages begin, and the
+/// pointers in messages that stay within a process.
 
 #include <memory>
 

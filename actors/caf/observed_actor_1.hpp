@@ -12,7 +12,8 @@
 
 namespace weft {
 
-/// CAF 1.x tells nobody which message its actor takes, so the actor's mailbox does.
+/// Tells the observer which message the actor takes. The mailbox does it, because CAF 1.x tells
+/// nobody else.
 class ObservedMailbox : public caf::detail::default_mailbox {
  public:
   explicit ObservedMailbox(std::shared_ptr<MailboxObserver<MessageName>> observer)
@@ -32,7 +33,7 @@ class ObservedMailbox : public caf::detail::default_mailbox {
 
  private:
   std::shared_ptr<MailboxObserver<MessageName>> observer_;
-  bool is_taken_ = false;  // a message was taken whose end wasn't observed yet
+  bool is_taken_ = false;  // a message was taken, and its end wasn't reported yet
 };
 
 template <class Handle, class State>

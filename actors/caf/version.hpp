@@ -1,6 +1,6 @@
 #pragma once
-/// The parts of CAF that differ between its versions, under one set of names. Each version has a
-/// header: Debian 12 and 13 have CAF 0.17, and other package managers have CAF 1.x.
+/// Gives the parts of CAF that differ between its versions the same names. There is a header for
+/// each version: Debian 12 and 13 have CAF 0.17, and other package managers have CAF 1.x.
 
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// The first id of a type of weft's in CAF 1.x. Programs that link weft statically and have message
-/// types of their own may use the ids from CAF's 200 up to this one.
+/// The first id of weft's message types in CAF 1.x. Programs that link weft statically and have
+/// their own message types may use the ids from CAF's 200 up to this one.
 inline constexpr std::uint16_t kFirstTypeId = 3000;
 
 }  // namespace weft
