@@ -9,11 +9,11 @@
 namespace weft {
 namespace {
 
-/// The most elements without bytes that a message may have, so that a corrupt count can't make a
-/// reader allocate much.
+/// The limit on elements without bytes in a message. Without a limit, a corrupt count could make a
+/// reader allocate much memory.
 constexpr std::size_t kEmptyElementsMax = std::size_t{1} << 16;
 
-/// Returns the shape with these dims. Throws corrupt if there is none.
+/// Returns the shape with these dims. Throws corrupt if the dims aren't valid.
 Shape shape_of(std::span<const std::int64_t> dims) {
   try {
     return Shape(dims);

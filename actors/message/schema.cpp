@@ -26,7 +26,7 @@ SchemaType type_of(SchemaType::Kind kind, std::uint32_t bytes = 0) {
   return type;
 }
 
-/// Whether each value of the type has a byte at least.
+/// Returns whether each value of the type has at least one byte.
 bool has_bytes(const SchemaType& type) {
   if (type.kind == SchemaType::Kind::array) return type.count > 0;  // its elements have bytes
   if (type.kind != SchemaType::Kind::record) return true;
@@ -92,7 +92,9 @@ class SchemaReader {
       } else if (accept("[")) {
         outer.kind = SchemaType::Kind::array;
         outer.count = number(kArrayCountMax);
-        if (!has_bytes(made)) refuse("elements that have bytes");  // or else a loop could be long
+        if (!has_bytes(made))
+          refuse("elements that have bytes");  // otherwise a loop over them
+                                               // could be long
         expect("]");
       } else if (accept("?")) {
         outer.kind = SchemaType::Kind::optional;
@@ -203,7 +205,7 @@ bool has_handles(std::string_view schema) {
       const std::size_t end = at + type.size();
       const bool begins = at == 0 || !is_word(schema[at - 1]);
       const bool ends = end == schema.size() || (!is_word(schema[end]) && schema[end] != ':');
-      if (begins && ends) return true;  // and isn't the name of a field
+      if (begins && ends) return true;  // it isn't a part of a field's name
     }
   }
   return false;

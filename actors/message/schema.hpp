@@ -25,7 +25,7 @@ struct SchemaType {
   enum class Kind : std::uint8_t {
     boolean,
     integer,
-    natural,  ///< an integer without sign
+    natural,  ///< an integer without a sign
     real,
     text,
     tensor,
@@ -39,16 +39,17 @@ struct SchemaType {
   };
   Kind kind = Kind::other;
   bool is_enum = false;
-  std::uint32_t bytes = 0;         ///< of a number
-  std::uint32_t count = 0;         ///< of an array
-  std::vector<SchemaField> parts;  ///< fields; key and value; or the type of the elements
-  std::string text{};              ///< the schema
+  std::uint32_t bytes = 0;         ///< size of a number
+  std::uint32_t count = 0;         ///< number of elements of an array
+  std::vector<SchemaField> parts;  ///< fields of a record; key and value of a map; or the type of
+                                   ///< the elements
+  std::string text{};              ///< the schema as text
 };
 
 struct SchemaField {
   std::string name{};  ///< "": none
   SchemaType type{};
-  std::optional<std::vector<std::byte>> initial{};  ///< default value, unless its bytes are 0
+  std::optional<std::vector<std::byte>> initial{};  ///< the default value, unless its bytes are 0
 };
 
 struct EndpointSchema {
@@ -56,7 +57,7 @@ struct EndpointSchema {
   std::vector<SchemaType> arguments{};
   std::optional<SchemaType> result{};
   bool is_const = false;
-  std::string text{};  ///< the schema
+  std::string text{};  ///< the schema as text
 };
 
 /// Reads a schema that another program wrote. Throws corrupt, with the position of the first

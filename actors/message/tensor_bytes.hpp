@@ -1,5 +1,5 @@
 #pragma once
-/// The bytes of the tensors that messages have.
+/// Returns the bytes of messages' tensors.
 
 #include <cstddef>
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// Returns the size of the tensor's elements.
+/// Returns the size of the tensor's elements in bytes.
 std::size_t bytes_of(const HostTensor& tensor);
-/// Returns the tensors of a message that was written, as its reader gets them.
+/// Returns the tensors of a written message in the form in which its reader gets them.
 std::vector<MessagePayload> payloads_of(const MessageWriter& message);
 
 }  // namespace weft

@@ -16,12 +16,12 @@ namespace {
 
 using Kind = SchemaType::Kind;
 
-/// The bytes of a reference to an actor: the key of its system and its row.
+/// The size of a reference to an actor: the key of its system, and the actor's number.
 constexpr std::size_t kActorBytes = sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
 bool is_number(const SchemaType& type) { return type.bytes > 0; }
 
-/// Whether every value of the number type `from` is one of `to`.
+/// Returns whether the number type `to` has every value of the number type `from`.
 bool widens(const SchemaType& from, const SchemaType& to) {
   if (from.is_enum != to.is_enum) return false;
   if (from.kind == to.kind) {
@@ -36,14 +36,14 @@ bool has_names(const SchemaType& record) {
          std::ranges::all_of(record.parts, [](const auto& field) { return !field.name.empty(); });
 }
 
-/// Returns the field of `from` whose value the field `index` of `to` gets; null: none.
+/// Returns the field of `from` whose value becomes field `index` of `to`; null if there is none.
 const SchemaField* source_of(const SchemaType& from, const SchemaType& to, std::size_t index) {
   if (!has_names(from) || !has_names(to)) return &from.parts[index];
   const auto found = std::ranges::find(from.parts, to.parts[index].name, &SchemaField::name);
   return found == from.parts.end() ? nullptr : &*found;
 }
 
-/// Whether values of the type can be read without the program that has written them.
+/// Returns whether values of the type can be read without the program that has written them.
 bool is_readable(const SchemaType& type) {
   return type.kind != Kind::other &&
          std::ranges::all_of(type.parts, [](const auto& part) { return is_readable(part.type); });
@@ -91,18 +91,18 @@ void translate_number(const SchemaType& from, const SchemaType& to, MessageReade
   std::array<std::byte, 16> bytes{};
   in.get(bytes.data(), from.bytes);
   if (from.kind == Kind::real && from.bytes != to.bytes) {
-    float narrow = 0;  // the only number of its kind that becomes wider
+    float narrow = 0;  // f32 to f64 is the only such case
     std::memcpy(&narrow, bytes.data(), sizeof(narrow));
     const double wide = narrow;
     return out.put(&wide, sizeof(wide));
   }
   if (from.kind == Kind::integer && (bytes[from.bytes - 1] & std::byte{0x80}) != std::byte{0}) {
-    std::fill(bytes.begin() + from.bytes, bytes.end(), std::byte{0xff});  // the sign
+    std::fill(bytes.begin() + from.bytes, bytes.end(), std::byte{0xff});  // extends the sign
   }
   out.put(bytes.data(), to.bytes);
 }
 
-/// Writes `count` elements. The message's limit also limits how long this takes.
+/// Translates `count` elements. The limit on a message's bytes also limits how long this takes.
 void translate_each(std::size_t count, const SchemaType& from, const SchemaType& to,
                     MessageReader& in, MessageWriter& out) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -147,7 +147,7 @@ void translate_record(const SchemaType& from, const SchemaType& to, MessageReade
   for (std::size_t i = 0; i < to.parts.size() && !from.parts.empty(); ++i) {
     sources[i] = source_of(from, to, i);
   }
-  for (const SchemaField& field : from.parts) {  // their bytes come in this order
+  for (const SchemaField& field : from.parts) {  // in the order of their bytes
     const auto taker = std::ranges::find(sources, &field);
     MessageWriter dropped;
     if (taker == sources.end()) {

@@ -22,11 +22,12 @@ namespace weft {
 std::string why_untranslatable(const SchemaType& from, const SchemaType& to);
 
 /// Translates one value of a pair of types for which why_untranslatable() returns "". Throws
-/// corrupt if the bytes can't be a `from`, invalid_argument if the translation is too long.
+/// corrupt if the bytes aren't a value of type `from`, and invalid_argument if the translation is
+/// too long.
 void translate(const SchemaType& from, const SchemaType& to, MessageReader& in, MessageWriter& out);
 
-/// The same for the arguments and the result of an endpoint. A caller that expects no result drops
-/// it. `caller` and `callee` are the schemas of the two programs.
+/// The following functions do the same for the arguments and the result of an endpoint. A caller
+/// that expects no result drops it. `caller` and `callee` are the schemas of the two programs.
 std::string why_untranslatable(const EndpointSchema& caller, const EndpointSchema& callee);
 MessageWriter translated_arguments(const EndpointSchema& caller, const EndpointSchema& callee,
                                    const MessageWriter& arguments);
