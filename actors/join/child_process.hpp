@@ -1,5 +1,6 @@
 #pragma once
-/// A process that an actor system has started for its actors.
+/// The main function of a process that an actor system has started for its actors, and its
+/// variables.
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace weft {
 
-/// The values that the keeper gives the process in its environment, as WEFT_ACTORS.
+/// The values that the keeper passes to the process in the environment variable WEFT_ACTORS.
 struct ChildVariables {
   std::string system{};
   PeerId peer{};
@@ -18,12 +19,13 @@ struct ChildVariables {
 };
 std::vector<std::string> to_variables(const ChildVariables& variables);
 
-/// Returns what the environment says; nothing if this process isn't one of an actor system. Then
-/// removes it from the environment, so that the children of this process aren't either. Throws
+/// Returns the values in the environment; nothing if this process doesn't belong to an actor
+/// system. Removes the variable, so that this process's children don't belong to the system. Throws
 /// invalid_argument for a malformed value.
 std::optional<ChildVariables> take_child_variables();
 
-/// Joins the system, runs the actors that the keeper places here, and returns once they have ended.
+/// Joins the system and runs the actors that the keeper places in this process. Returns when they
+/// have ended.
 void run_child_process(const ChildVariables& variables);
 
 }  // namespace weft

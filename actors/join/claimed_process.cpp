@@ -18,13 +18,13 @@ std::shared_ptr<detail::ActorProcess> join_by_claim(const std::string& system,
                                          claim.peer, options, std::move(on_news));
   } catch (...) {
     PeerMemory::remove(system, claim.peer);
-    table.give_back(claim.peer);  // while this process still has the lock
+    table.give_back(claim.peer);  // must happen while this process has the lock
     throw;
   }
   process->keep(std::move(claim.life));
   try {
     process->report_joined(job, worker);
-  } catch (...) {  // the system has ended meanwhile, and won't remove this memory
+  } catch (...) {  // the system has ended meanwhile, so it won't remove this memory
     PeerMemory::remove(system, claim.peer);
     throw;
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// Joins an actor system from a process that its keeper hasn't started.
+/// Lets a process join an actor system whose keeper hasn't started it.
 
 #include <cstdint>
 #include <memory>
@@ -10,8 +10,8 @@
 namespace weft {
 
 /// Claims a slot of the system, makes the memory of this process, and tells the keeper. `job` and
-/// `worker` are those of ActorProcess::report_joined(). Throws not_found or version if there is no
-/// such system, no_space.
+/// `worker` are passed to ActorProcess::report_joined(). Throws not_found if the system doesn't
+/// exist, version if it has another version, and no_space.
 std::shared_ptr<detail::ActorProcess> join_by_claim(const std::string& system,
                                                     const ActorProcessOptions& options,
                                                     detail::ActorProcess::OnNews on_news,

@@ -11,11 +11,12 @@
 
 namespace weft {
 
-/// The worker's part in an actor system. It ends when this object is destroyed, or earlier with the
-/// system; the actors are then destroyed.
+/// The part of an actor system in a worker's process. It ends when this object is destroyed, or
+/// earlier when the system ends. At its end, its actors are destroyed.
 class WorkerActors {
  public:
-  /// `job` is JobInfo::id. Throws not_found if the system has ended, version, no_space.
+  /// `job` is JobInfo::id. Throws not_found if the system has ended, version if it has another
+  /// version, and no_space.
   WorkerActors(const std::string& system, std::string_view job, int worker);
   ~WorkerActors();
   WorkerActors(const WorkerActors&) = delete;
@@ -24,7 +25,7 @@ class WorkerActors {
  private:
   std::counting_semaphore<2> must_end_{0};
   std::shared_ptr<detail::ActorProcess> process_;
-  std::jthread thread_;  ///< ends the actors
+  std::jthread thread_;  ///< destroys the actors at the end
 };
 
 }  // namespace weft
