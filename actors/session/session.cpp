@@ -27,7 +27,8 @@ namespace {
 constexpr std::size_t kMemoryLeast = std::size_t{1} << 20;
 constexpr std::size_t kMemoryMost = std::size_t{1} << 40;
 
-/// The value of a parameter or buffer of a module, copied from a version. It keeps no version.
+/// The buffer of a module's parameter or buffer, with a copy of its value in a version. It doesn't
+/// hold the version.
 class VersionBuffer : public ArenaBuffer {
  public:
   VersionBuffer(const TensorType& type, std::shared_ptr<BufferPool> pool, std::uint64_t offset,
@@ -46,7 +47,7 @@ class VersionBuffer : public ArenaBuffer {
   std::uint64_t version_;
 };
 
-/// Runs programs on one chip, on the calling thread.
+/// Runs programs on one chip, on the thread that calls it.
 class SessionRuntime : public Runtime {
  public:
   explicit SessionRuntime(std::size_t memory_max)
@@ -123,7 +124,8 @@ class SessionRuntime : public Runtime {
   struct Loaded {
     std::shared_ptr<const Plan> plan;
     std::shared_ptr<const LoadedPlan> plain;
-    std::shared_ptr<const LoadedPlan> checked;  ///< with checks for anomalies; null: not needed yet
+    std::shared_ptr<const LoadedPlan> checked;  ///< the plan with checks for anomalies; null: not
+                                                ///< needed yet
   };
 
   const Loaded& find_or_load(const Program& program, const Fingerprint& key, const RunSite& site) {
@@ -162,8 +164,8 @@ class SessionRuntime : public Runtime {
     return buffer;
   }
 
-  /// Returns the buffer for an output: that of the input that it updates, if the run may overwrite
-  /// it, else a new one.
+  /// Returns the buffer for an output. It is the buffer of the input that the output updates, if
+  /// the run may overwrite that, else a new one.
   BufferPtr make_output(const Plan& plan, std::size_t i, std::span<const Binding> inputs,
                         const std::vector<BufferPtr>& buffers) {
     const ProgramOutput& output = plan.program.outputs[i];
@@ -177,7 +179,8 @@ class SessionRuntime : public Runtime {
                                          allocate(type), type.bytes());
   }
 
-  /// All runs have ended when the host writes to a new buffer, because run() waits.
+  /// Allocates a buffer that the host may write at once: no run uses its memory any more, because
+  /// run() waits.
   std::uint64_t allocate(const TensorType& type) {
     return pool_->allocate(type.bytes(), BufferPool::kDeviceWrites);
   }
@@ -224,8 +227,8 @@ struct Session::State {
 
 namespace {
 
-/// The state of the Session that was bound last on this thread. It lives at least as long as the
-/// thread's tensor ops may refer to it.
+/// The state of the Session that was bound last on this thread. It is kept because the thread's
+/// tensor ops may refer to it.
 thread_local std::shared_ptr<void> entered;
 
 struct Bound {
@@ -233,8 +236,8 @@ struct Bound {
   const PublishedTensor* from = nullptr;
 };
 
-/// Finds the tensor of the version. Most lists are in the order of the module, so it is probably at
-/// `place`.
+/// Finds the tensor in the version. Most versions have the order of the module, so index `place` is
+/// tried first.
 const PublishedTensor& find_published(const VersionSource& reader, const Parameter& parameter,
                                       std::size_t place, const ParameterView& view,
                                       const std::source_location& where) {
@@ -316,7 +319,7 @@ void Session::bind(const Module& module, const ParameterView& view, std::source_
   };
   look_at(module.parameters());
   look_at(module.buffers());
-  // Copies all values before it sets the first one, because a copy may find no memory.
+  // Copies all values before the first is set, because a copy may fail for lack of memory.
   const std::byte* const elements = reader->place(view.place_);
   std::vector<BufferPtr> copies;
   for (const auto& [parameter, from] : changed) {
