@@ -92,9 +92,7 @@ class SchemaReader {
       } else if (accept("[")) {
         outer.kind = SchemaType::Kind::array;
         outer.count = number(kArrayCountMax);
-        if (!has_bytes(made))
-          refuse("elements that have bytes");  // otherwise a loop over them
-                                               // could be long
+        if (!has_bytes(made)) refuse("elements that have bytes");  // or else a loop could be long
         expect("]");
       } else if (accept("?")) {
         outer.kind = SchemaType::Kind::optional;
