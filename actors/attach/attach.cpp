@@ -27,7 +27,7 @@ constexpr std::chrono::seconds kAcceptWithin{10};
 
 struct FoundSystems {
   std::vector<std::string> ids{};  ///< running systems whose host 0 is this host
-  /// If this host is another host of a system with that name, its number there; else 0.
+  /// This host's number in a system with that name whose host 0 is another host; 0: there is none.
   std::uint32_t other_host = 0;
 };
 

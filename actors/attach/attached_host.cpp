@@ -43,7 +43,7 @@ class RefusedCall final : public detail::PendingCall {
 /// pipes in the result refer to `host`, which the call keeps.
 class AttachedCall final : public detail::PendingCall {
  public:
-  /// `match` must be owned by `host`.
+  /// `host` owns `match`.
   AttachedCall(std::shared_ptr<detail::PendingCall> call, std::shared_ptr<detail::ActorHost> host,
                const EndpointMatch& match)
       : call_(std::move(call)), host_(std::move(host)), match_(&match) {}

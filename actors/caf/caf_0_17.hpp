@@ -92,7 +92,7 @@ void on_unexpected(caf::scheduled_actor* self, Take take) {
   });
 }
 
-/// Has a function that each thread of the actor system calls when it starts.
+/// Each thread that the actor system starts calls thread_began().
 class ThreadHook : public caf::thread_hook {
  public:
   void init(caf::actor_system&) override {}

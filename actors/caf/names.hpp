@@ -1,5 +1,5 @@
 #pragma once
-/// Elements of messages that have no contents to send: the names with which messages begin, and the
+/// Elements of messages without data of their own: the names with which messages begin, and the
 /// pointers in messages that stay within a process.
 
 #include <memory>

@@ -1,5 +1,5 @@
 #pragma once
-/// Gives the parts of CAF that differ between its versions the same names. There is a header for
+/// Gives common names to the parts of CAF that differ between its versions. There is a header for
 /// each version: Debian 12 and 13 have CAF 0.17, and other package managers have CAF 1.x.
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace {
 /// The number of steps after which a warning is given of a command that no loop has read.
 constexpr std::uint64_t kStepsUnread = 64;
 
-/// The number of reported checkpoints of which the desk remembers the commands that were read.
+/// The number of reported checkpoints for which the desk remembers how many commands had been read.
 constexpr std::size_t kReportedMax = 64;
 
 std::size_t bytes_of(const StoredCommand& command) {
@@ -88,8 +88,8 @@ DeskActions CommandDesk::post(CommandPost post) {
   return is_running_ ? schedule_or_hold() : DeskActions();
 }
 
-/// If all loops wait for commands, gives those without a step the step of this wait. Otherwise asks
-/// the loops how far they are.
+/// If all loops wait for commands, the commands without a step get the step of this wait. Otherwise
+/// asks the loops how far they are.
 DeskActions CommandDesk::schedule_or_hold() {
   if (round_ || closed_) return {};
   if (const auto step = step_of_waits()) return let_go_at(*step);

@@ -130,8 +130,7 @@ class CommandDesk {
   std::optional<std::map<int, std::uint64_t>> round_;  ///< answers to `holds`, by worker
   std::map<int, Wait> waits_;                          ///< by worker
   std::optional<Error> closed_;
-  std::deque<std::pair<std::string, std::uint64_t>>
-      reported_;  ///< path, and number of commands read
+  std::deque<std::pair<std::string, std::uint64_t>> reported_;  ///< path, number of commands read
 };
 
 }  // namespace weft

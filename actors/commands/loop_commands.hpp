@@ -27,8 +27,8 @@ class LoopCommands {
  public:
   /// Called when a generation begins at `step`. `known` are all commands of the job, in order.
   void start(std::uint64_t step, std::vector<StoredCommand> known);
-  /// Sets which commands the state knows with which the loop begins: those up to the last mark.
-  /// Each mark also has the step in which a command was read.
+  /// Sets which commands are known to the state with which the loop begins: all up to the last
+  /// mark. Each mark also has the step in which its command was read.
   void begin_with(std::span<const CommandMark> read);
   /// Holds the loop. Returns the first step that the loop doesn't begin until let_go() is called.
   std::uint64_t hold();
@@ -52,8 +52,8 @@ class LoopCommands {
   std::span<const StoredCommand> earlier() const { return std::span(known_).first(num_earlier_); }
   /// Returns all known commands. Those that the loop has read come first.
   const std::vector<StoredCommand>& known() const { return known_; }
-  /// Returns the last commands that the loop has read: enough to tell the desk of all that it may
-  /// not know to be read.
+  /// Returns the last commands that the loop has read, including all reads of which the desk may
+  /// not know.
   std::vector<CommandMark> marks() const;
 
  private:

@@ -118,8 +118,8 @@ void BatchReader::drop() {
   is_dropping_ = false;
 }
 
-/// Takes rows for the calling thread from the oldest batch that has rows left. Returns an empty
-/// claim if no batch has. The caller must hold the mutex.
+/// Takes rows for the calling thread from the oldest batch whose rows aren't all taken. Returns an
+/// empty claim if there is no such batch. The caller must hold the mutex.
 BatchReader::Claim BatchReader::claim() {
   int unfilled = 0;
   for (const auto& filling : fillings_) {

@@ -59,7 +59,7 @@ class BatchReader {
   /// Returns whether the next finish() would return at once.
   bool is_ready();
   struct Finished {
-    std::int64_t num_items = 0;  ///< number of rows that have items, of all workers
+    std::int64_t num_items = 0;  ///< number of rows with items in the global batch
     /// The elements of the packed rows that this worker has read, and how many of these are
     /// padding.
     std::int64_t elements = 0;
@@ -68,8 +68,8 @@ class BatchReader {
                                                 ///< isn't compared
   };
   /// Waits for the oldest batch and removes it. Meanwhile calls `on_slow` each second with the item
-  /// whose read takes longest. If reads of rows threw exceptions, rethrows that of the first such
-  /// row.
+  /// whose read takes longest. If reads of rows threw exceptions, rethrows the exception of the
+  /// first such row.
   Finished finish(const std::function<void(const SlowItem&)>& on_slow = {});
   /// Drops all batches. Waits until no thread writes to their memory any more.
   void drop();

@@ -124,7 +124,7 @@ void CheckpointWriter::end(const PartJob& job, const std::string& unfinished) {
   };
   Permits& permits = link_.permits();
   if (!permits.wait_parts(job.save)) {
-    if (permits.wait_end(job.save)) drop();  // without this, others may still write
+    if (permits.wait_end(job.save)) drop();  // else others may still write to it
     return;
   }
   const SaveEnded ended = join(job, unfinished);
@@ -157,9 +157,9 @@ SaveEnded CheckpointWriter::join(const PartJob& job, const std::string& unfinish
   return ended;
 }
 
-/// Removes older checkpoints that the checkpoint of this step supersedes. Checkpoints of later
-/// steps are copies of an interrupted save; the next save of that step replaces them. A checkpoint
-/// that a reader has open stays until the next call.
+/// Removes older checkpoints that the checkpoint of this step supersedes. Keeps checkpoints of
+/// later steps, which are copies of an interrupted save; the next save of the same step replaces
+/// them. A checkpoint that a reader has open stays until the next call.
 void CheckpointWriter::remove_superseded(std::uint64_t step) {
   const RetentionPolicy policy = policy_of(options_.config);
   if (policy.max_to_keep == 0) return;

@@ -43,8 +43,7 @@ struct CheckpointWriterOptions {
                  ///< joins them
   int num_parts = 1;
   std::uint64_t generation = 1;
-  std::string owner{};  ///< the owner of unfinished checkpoints, which distinguishes this job's
-                        ///< from those of other jobs
+  std::string owner{};  ///< part of the names of unfinished checkpoints, different in each job
   CheckpointConfig config{};
   FileSystem* files = &posix_file_system();
 };

@@ -188,7 +188,7 @@ PartJob JobCheckpoints::describe(std::span<const Parameter> state, const SaveOpt
                                  .is_max_best = options_.config.best_mode == BestMode::max}),
       .loaders = loaders_.made(),
       .dcn_shape = dcn_shape(mesh)};
-  if (options_.part == 0) {  // the manifest is made of its table
+  if (options_.part == 0) {  // its table becomes the manifest
     job.table.commands = link_.permits().with_commands(
         [](const LoopCommands& commands) { return commands.known(); });
   }

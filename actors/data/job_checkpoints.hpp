@@ -35,7 +35,7 @@ struct OwnShard {
 
 /// The parts of the state that this worker owns, with the values at the last sync.
 struct OwnState {
-  std::vector<Sharding> shardings{};  ///< of each tensor
+  std::vector<Sharding> shardings{};  ///< the sharding of each tensor
   std::vector<OwnShard> shards{};
 };
 /// Returns the parts of `state` that this worker owns. Each shard has one owner among the chips at
@@ -67,7 +67,7 @@ class JobCheckpoints : private LoopObserver {
   JobCheckpoints& operator=(const JobCheckpoints&) = delete;
 
   /// Returns a handle for a CheckpointManager, which becomes null when this object is destroyed.
-  /// From now on the loop counts as one that saves.
+  /// From now on the loop is known to save checkpoints.
   std::weak_ptr<JobCheckpoints> add_manager() {
     saves_ = true;
     return alive_;

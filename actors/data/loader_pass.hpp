@@ -31,8 +31,8 @@ class LoaderPass {
   /// loader.
   const Batch& batch();
   void advance();
-  /// Called when the loop takes no more batches. May end the step, and then throws errors that
-  /// occur.
+  /// Called when the loop takes no more batches. May end the step; then it throws the step's
+  /// errors.
   void leave();
 
  private:

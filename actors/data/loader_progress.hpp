@@ -63,8 +63,7 @@ class LoaderProgress {
   /// Counts the remaining batches of the pass as taken.
   void take_rest() { taken_ = batches_per_epoch_; }
   void end() { is_over_ = true; }
-  /// Returns whether no other pass has begun since begin(). `begun` is the value of begun() after
-  /// that.
+  /// Returns whether no pass has begun since begun() returned this value.
   bool is_last(std::uint64_t begun) const { return begun == begun_; }
   /// Called when a step has ended. Records whether all batches of the epoch were taken by then.
   void step_ended() { step_has_ended_ = taken_ == batches_per_epoch_; }

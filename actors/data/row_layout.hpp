@@ -28,7 +28,7 @@ class RowLayout {
 
   /// Returns the rows of which this worker's chips have at least a part, in ascending order.
   std::span<const std::int64_t> rows() const { return rows_; }
-  /// Returns the size of one row of the field in the batch. A longer item of the dataset is cut to
+  /// Returns the size of one row of the field in the batch. Longer items of the dataset are cut to
   /// it.
   std::size_t item_bytes(std::size_t field) const {
     return static_cast<std::size_t>(fields_[field].item.bytes());

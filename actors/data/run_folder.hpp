@@ -14,8 +14,8 @@ class RunFolder {
  public:
   /// Makes the folder storage_path/name-time-id. Throws io, naming the folder.
   RunFolder(const std::string& storage_path, const std::string& name, const std::string& job_id);
-  /// Opens the folder of a dead job. Removes an incomplete last row, which a trainer leaves that is
-  /// killed while it writes. Throws io.
+  /// Opens the folder of a dead job. If the trainer was killed while it wrote a row, removes that
+  /// incomplete row. Throws io.
   static RunFolder open(const std::string& path) { return RunFolder(path); }
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;

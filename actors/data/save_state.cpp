@@ -74,8 +74,8 @@ void save(std::span<const Parameter> state, const std::string& path,
   std::map<std::string, std::string> with_format{{"format", "pt"}};
   for (const Parameter& parameter : state) {
     types.push_back({parameter.name(), parameter.type()});
-    // Tied weights are stored once. Their other names refer to the stored name, as save_model() of
-    // safetensors does it.
+    // Tied weights are stored once. Their other names refer to the stored name, in the same way as
+    // in save_model() of safetensors.
     for (const std::string& alias : node_of(parameter, where)->aliases) {
       with_format[alias] = parameter.name();
     }

@@ -53,7 +53,7 @@ class Keeper {
  private:
   /// The seconds that actors have to end before their process is killed.
   static constexpr double kEndTimeoutS = 5;
-  /// The time after which an order is sent again whose lane was full. The keeper itself never
+  /// The time after which an order is sent again because its lane was full. The keeper itself never
   /// waits.
   static constexpr std::chrono::milliseconds kRetryAfter{2};
   /// The seconds that a process has to join, and that an actor then has to be constructed.

@@ -66,9 +66,7 @@ void Keeper::place_beside_loops(Mesh& mesh) {
                                     {.phase = ActorPhase::starting, .port = actor.port});
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (process_of(mesh, mesh.actors[i]))
-      make(mesh, i);  // the others are made when their process
-                      // joins
+    if (process_of(mesh, mesh.actors[i])) make(mesh, i);  // the others once their process joins
   }
   call_in(nanoseconds(kMakeTimeoutS), [this, first = mesh.first] {
     const auto late = meshes_.find(first);

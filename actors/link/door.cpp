@@ -272,7 +272,7 @@ bool Door::settle(Peer& peer) {
   return true;
 }
 
-/// Handles a read that returned no bytes but `progress`. Returns true if the connection was
+/// Handles a read that returned no bytes, only `progress`. Returns true if the connection was
 /// refused.
 bool Door::settle(Peer& peer, TlsProgress progress) {
   peer.waits_for = progress == TlsProgress::wants_write ? POLLOUT : POLLIN;

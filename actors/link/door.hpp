@@ -43,7 +43,7 @@ enum class Refusal : std::uint8_t {
   wrong_token = 3,
   closed_early = 4,
   late = 5,     ///< the preamble was incomplete at the deadline
-  crowded = 6,  ///< late, at a shorter deadline because others wait or descriptors are short
+  crowded = 6,  ///< late for patience_when_full, because others wait or no descriptors are free
   no_tls = 7,
   no_certificate = 8,
   foreign_certificate = 9,

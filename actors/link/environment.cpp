@@ -136,8 +136,7 @@ std::vector<std::string> to_variables(const WorkerEnvironment& environment, Devi
     const auto more = worker_place_variables(environment.place, environment.secret_path());
     variables.insert(variables.end(), more.begin(), more.end());
   } else if (!variable("WEFT_HOSTS").empty()) {
-    variables.push_back("WEFT_HOSTS=1");  // the variable's hosts belong to an actor system, not to
-                                          // this job
+    variables.push_back("WEFT_HOSTS=1");  // the job has one host; an actor system has the hosts
   }
   return variables;
 }

@@ -42,7 +42,7 @@ struct WorkerEnvironment {
   std::string loop_object{};  ///< path of the library that contains the loop, for weft-worker
   std::string loop_build{};
   std::string actors{};  ///< WEFT_ACTOR_SYSTEM: the actor system that the worker joins; "": none
-  int cpus = 0;          ///< OMP_NUM_THREADS, unless the trainer's process has set it; 0: none
+  int cpus = 0;          ///< OMP_NUM_THREADS, unless the trainer's process has set it; 0: not set
   /// Set if the coordinator's address is "tls://host:port" and the job has one host.
   TlsConfig tls{};
   HostPlace place{};  ///< the place of the worker's host

@@ -49,7 +49,7 @@ namespace net = caf::io::network;
 /// port.
 constexpr std::uint16_t kSocketKey = 1;
 
-/// Makes the secret of control connections different from other uses of the job's secret.
+/// Distinguishes control connections from other uses of the job's secret.
 constexpr std::string_view kControlPurpose = "weft control";
 
 /// The token of a door for other hosts. It is a constant, because TLS has already proved the

@@ -137,7 +137,7 @@ std::string name_of(X509_NAME* name) {
   }
 }
 
-/// Checks the certificate in the same way as both sides of a handshake will do it.
+/// Checks the certificate in the same way as both sides of a handshake will.
 void require_signed(const Named& certificate, const Chain& chain, const Named& ca) {
   const Chain authorities = read_certificates(ca);
   const Store store(X509_STORE_new());

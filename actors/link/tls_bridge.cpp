@@ -128,9 +128,7 @@ class TlsBridge::Lane {
 
   bool read_tls() {
     if (tls_gone_ || tls_ended_ || (to_plain_.full() && !plain_gone_)) return false;
-    if (plain_gone_)
-      to_plain_.clear();  // nobody reads these bytes, but the end of the TLS side
-                          // must be noticed
+    if (plain_gone_) to_plain_.clear();  // dropped, but the end must be noticed
     std::size_t count = 0;
     const TlsProgress progress = tls_.read(to_plain_.room(), count);
     to_plain_.came(count);

@@ -56,7 +56,7 @@ class TlsBridge {
   std::mutex mutex_;
   WakeQueue<std::unique_ptr<Lane>> added_;
   WakeFd closing_;
-  std::atomic<std::uint64_t> wakes_{0};  ///< publishes nothing
+  std::atomic<std::uint64_t> wakes_{0};  ///< relaxed: publishes no other data
   std::jthread thread_;
 };
 

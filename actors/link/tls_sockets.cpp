@@ -148,7 +148,7 @@ TlsSession shake_hands(const Dial& dial) {
   }
 }
 
-/// Connects, sends the words and waits for an answer. Returns nothing if the other side has closed
+/// Connects, sends dial.words and waits for an answer. Returns nothing if the other side has closed
 /// the connection.
 std::optional<TlsSession> try_once(const Dial& dial) {
   TlsSession tls = shake_hands(dial);

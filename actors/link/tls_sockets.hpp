@@ -21,8 +21,8 @@ struct TlsListener {
 /// Makes an idle connection fail within a minute after the other host has died.
 void notice_dead_host(int fd);
 
-/// Listens at the address. Port 0 means any free port of `ports`. Throws io, naming `field`, from
-/// which the address is.
+/// Listens at the address. Port 0 means any free port of `ports`. Throws io; the message names
+/// `field`, the configuration field with the address.
 TlsListener listen_tls(const TlsAddress& address, const PortRange& ports = {},
                        std::string_view field = "backend.tls.listen");
 

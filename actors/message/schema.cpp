@@ -92,7 +92,7 @@ class SchemaReader {
       } else if (accept("[")) {
         outer.kind = SchemaType::Kind::array;
         outer.count = number(kArrayCountMax);
-        if (!has_bytes(made)) refuse("elements that have bytes");  // or else a loop could be long
+        if (!has_bytes(made)) refuse("elements that have bytes");  // bytes limit the loop over them
         expect("]");
       } else if (accept("?")) {
         outer.kind = SchemaType::Kind::optional;

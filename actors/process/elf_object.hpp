@@ -21,7 +21,7 @@ struct ElfObject {
 /// Returns the object that contains `address`; nothing if no object does.
 std::optional<ElfObject> object_of(const void* address);
 
-/// Throws version if the file at `path` is another build; the message has both builds. Only reads
+/// Throws version if the file at `path` isn't this build; the message has both builds. Only reads
 /// the file: loading it would run its constructors. Also throws not_found or io.
 void require_build(const std::string& path, const std::string& build);
 

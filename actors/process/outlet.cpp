@@ -24,8 +24,8 @@ void Outlet::flush() {
   while (written < rest_.size()) {
     pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
     if (::poll(&room, 1, 0) <= 0) break;
-    // If poll() reports room, this many bytes can be written without blocking. O_NONBLOCK would
-    // work too, but it would also change the descriptor of other programs that share the open file.
+    // If poll() reports room, PIPE_BUF bytes can be written without blocking. O_NONBLOCK would work
+    // too, but it would also change the descriptor of other programs that share the open file.
     const std::size_t size = std::min<std::size_t>(rest_.size() - written, PIPE_BUF);
     const ssize_t count = ::write(fd_, rest_.data() + written, size);
     if (count < 0 && errno == EINTR) continue;

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// In the order in which a job takes the signals: preemption comes before cancellation.
+/// The signals, in the order in which a job takes them: preemption comes before cancellation.
 constexpr std::array kSignals = {SIGTERM, SIGINT, SIGHUP};
 
 /// A job's subscription, which the handler reads. `wake` publishes the slot, so it is set last and

@@ -26,7 +26,7 @@ struct HostJoin {
   std::int32_t host = -1;
   std::int32_t num_hosts = 0;
   std::int32_t pid = 0;
-  std::int32_t num_workers = 0;  ///< of all hosts together
+  std::int32_t num_workers = 0;  ///< number of workers on all hosts together
   std::int32_t chips_per_worker = 0;
   LoopIdentity loop{};
   bool uses_ucx = false;
@@ -42,7 +42,7 @@ struct HostWelcome {
   std::string fits{};  ///< for workers that run main() again (NamelessFit); "": the loop has a name
   Assignment assignment{};
   HostStorage storage = HostStorage::unknown;
-  std::vector<OfferedCheckpoint> offered{};  ///< the job may continue from one; newest first
+  std::vector<OfferedCheckpoint> offered{};  ///< checkpoints to continue from, newest first
 };
 
 /// A worker's process, as an agent sees it.
@@ -58,7 +58,7 @@ struct ProcessEnded {
   std::int32_t pid = 0;
   std::int32_t signal = 0;
   std::int32_t exit_code = 0;
-  bool out_of_memory = false;  ///< the kernel killed a process meanwhile, for lack of memory
+  bool out_of_memory = false;  ///< while it ran, the kernel killed a process for lack of memory
   bool status_taken = false;   ///< other code has reaped the process, so it isn't known how it
                                ///< ended
 };

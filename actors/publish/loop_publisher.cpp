@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-/// The number of the bits that count a generation's publications. The generation is in the bits
-/// above, so later generations have greater numbers.
+/// The number of bits of a publication's number that count within a generation. The bits above are
+/// the generation, so later generations have greater numbers.
 constexpr int kGenerationShift = 40;
 
 std::vector<PublishedTensor> published_tensors(const LoopPublisherOptions& options,

@@ -82,7 +82,7 @@ class ArenaBuffer : public Buffer {
     if (overwritten_ != nullptr) overwritten_->used_by(run);
   }
 
-  /// Returns where a loader has read the buffer's rows; null if no loader has written the buffer.
+  /// Returns the items from which a loader has read the buffer's rows; null if no loader has.
   const std::shared_ptr<const RowOrigin>& origin() const { return origin_; }
   void came_from(std::shared_ptr<const RowOrigin> origin) { origin_ = std::move(origin); }
 

@@ -1,7 +1,7 @@
 #pragma once
 /// StateKeeper: records where the job's state is on the worker's chips, and writes these places to
-/// the directory, for a process that takes the worker's place. At first it finds there what an
-/// earlier process has written.
+/// the directory, for a process that takes the worker's place. It begins with the places that an
+/// earlier process has written there.
 
 #include <cstddef>
 #include <cstdint>

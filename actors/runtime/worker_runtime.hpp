@@ -80,7 +80,7 @@ class WorkerRuntime : public Runtime {
   void wait_for_run(std::uint64_t run) const;  ///< any thread may call it
   std::uint64_t runs() const { return runs_; }
   DataChecks check_data() const { return options_.check_data; }
-  void note_data(std::string label, std::uint64_t hash);  ///< compared with the next run
+  void note_data(std::string label, std::uint64_t hash);  ///< is compared with the next run
   std::uint64_t generation() const { return options_.generation; }
   const RunSite& last_site() const { return last_site_; }  ///< the site of the last run
 
@@ -138,7 +138,7 @@ class WorkerRuntime : public Runtime {
   CompileCache cache_;
   std::map<std::string, std::uint32_t> bodies_;  // numbers of on_each_chip() bodies, by place
   bool axes_said_ = false;
-  std::uint32_t programs_ = 0;                      // numbered so far, including bodies
+  std::uint32_t programs_ = 0;                      // number of programs so far, including bodies
   std::map<std::uint32_t, Executed> executed_;      // by program
   std::map<std::uint32_t, std::uint32_t> checked_;  // by program: its copy that detects anomalies
   std::uint64_t step_ = 0, runs_ = 0, reads_ = 0, commits_ = 0;  // commits_: last step committed

@@ -44,7 +44,7 @@ class LoopObserver {
  public:
   virtual ~LoopObserver() = default;
   virtual void step_ended() = 0;  ///< called before the wait for the next step
-  virtual void state_changes(const StateChange& /*change*/) {}  ///< before the change
+  virtual void state_changes(const StateChange& /*change*/) {}  ///< called before the change
   /// Called before a program starts. The chips run `plan`.
   virtual void runs(const Program& /*plan*/) {}
   virtual void ran(const Program& /*program*/, const RunSite& /*site*/) {}  ///< after its start

@@ -75,7 +75,7 @@ std::uint32_t SimulatedKeeper::add(const detail::ActorClass& type, const SpawnOp
   for (SimulatedChild& child : mesh.children) child.number = next_child_++;
   std::vector<std::uint32_t> used(processes);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t child = i * processes / count;  // neighbours share a process
+    const std::uint32_t child = i * processes / count;  // neighbors share a process
     const std::uint32_t n = used[child]++;
     SimulatedRow& its = rows_.at(row_of(mesh, i));
     its.child = static_cast<int>(child);

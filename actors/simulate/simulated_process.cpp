@@ -23,9 +23,7 @@ SimulatedProcess::SimulatedProcess(std::shared_ptr<ActorSimulation> simulation, 
 /// Throws ProcessKilled if another function sends then, or if the process is killed now.
 bool SimulatedProcess::may_send() {
   const bool is_destructor = destroyed_ > 0 || std::uncaught_exceptions() > 0;
-  if (simulation_->has_ended())
-    return !is_destructor;  // submit() and tell() throw in the other
-                            // cases
+  if (simulation_->has_ended()) return !is_destructor;  // submit() and tell() refuse the rest
   if (is_cleared_) return false;
   simulation_->require_turn();
   const bool is_killed = simulation_->is_killed(id_);

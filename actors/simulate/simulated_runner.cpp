@@ -145,9 +145,7 @@ void SimulatedProcess::work(SimulatedPort& port, std::uint32_t row) {
     } catch (const ProcessKilled&) {
       throw;
     } catch (...) {
-      if (actor.stop.stop_requested())
-        return;  // work() ended because a call in it was cancelled
-                 // by the stop
+      if (actor.stop.stop_requested()) return;  // the stop cancelled a call in work()
       fail_actor(actor, fmt::format("{}.work: {}", name(row), current_exception_text()));
     }
   });

@@ -82,8 +82,8 @@ class Recovery {
   std::set<int> incident_;  ///< the workers lost in the current incident; empty: there is none
   int incidents_ = 0;
   std::uint64_t last_step_ =
-      0;              ///< the step at which the loops last continued, or would have after the last
-                      ///< incident
+      0;              ///< the step at which the loops last continued or, after an incident, would
+                      ///< continue
   int in_a_row_ = 0;  ///< incidents since the job last made a step
 };
 

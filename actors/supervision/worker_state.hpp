@@ -49,7 +49,7 @@ class WorkerState {
   /// this worker has made that run with a known program, returns that program, for the trainer.
   std::optional<ProgramSeen> asked(std::uint32_t sequence, std::uint64_t run);
   /// Called when another worker's loop has ended after `runs` runs. If this loop has begun a later
-  /// run, returns an error as the end of this loop, for the trainer.
+  /// run, returns the end of this loop with an error, for the trainer.
   std::optional<LoopEnded> peer_ended(int worker, std::uint64_t runs, std::string last);
 
   // The following functions describe the job and the current generation.

@@ -49,7 +49,7 @@ class ActorTable {
   ActorNumber number_in(std::uint32_t row) const;
   /// Returns whether the table has this actor, and no later actor has its row.
   bool has(ActorNumber actor) const;
-  /// Returns the actor's row, which a later actor may have got.
+  /// Returns the actor's row. A later actor may have that row now.
   ActorTableRow& row(ActorNumber actor) const;
   /// Returns the actor's position. Its phase is `ended` if a later actor has its row.
   ActorPosition position(ActorNumber actor) const;

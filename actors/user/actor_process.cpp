@@ -16,7 +16,7 @@ namespace {
 /// How often a thread looks for a message before it sleeps, which takes about 50 us; see
 /// WaitPolicy.
 constexpr int kSpins = 2000;
-/// The time after which a call is tried again whose lane was full.
+/// The time after which a call is tried again because its lane was full.
 constexpr std::chrono::milliseconds kRetryAfter{1};
 
 /// Throws corrupt unless the order is from the keeper and for a port at which actors may run.
@@ -152,8 +152,7 @@ MeshOfActors ActorProcess::mesh_of(std::uint32_t row) const {
   const MeshTableRow& mesh = table.mesh(actor.mesh);
   MeshOfActors found{
       .name = mesh.name, .type = mesh.type, .first_row = row - actor.index, .count = mesh.count};
-  std::atomic_thread_fence(std::memory_order_acquire);  // has() must see a reuse of the row if the
-                                                        // texts were read after it
+  std::atomic_thread_fence(std::memory_order_acquire);  // has() reads the turn after the texts
   if (!table.has(row)) throw ended_error(row);
   return found;
 }

@@ -63,7 +63,8 @@ bool ActorProcess::send_call(const std::shared_ptr<ActorCall>& call, PeerId to, 
     finish(*call, {.error = error});
     return true;
   }
-  // If the process died meanwhile, on_deaths() may have run before the call could be found as lost.
+  // If the process died meanwhile, on_deaths() may have looked for lost calls before this one was
+  // there.
   if (!peers().is_alive(to)) {
     if (const auto lost = calls_.take(number)) lose(lost);
   }

@@ -12,7 +12,8 @@
 
 namespace weft {
 
-/// Does nothing if the message needs no answer, or if the process has left its system.
+/// send() and fail() do nothing if the message needs no answer, or if the process has left its
+/// system.
 class LateReply final : public detail::PendingReply {
  public:
   /// `endpoint` is the endpoint's name, such as "policy[0].act".

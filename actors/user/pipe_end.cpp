@@ -105,8 +105,8 @@ PipeEnd::~PipeEnd() {
   if (was_sent_) return;
   try {
     open();  // tells the other end that this one is gone
-    // The message with the other end may have been lost, so nobody would remove the channel. If the
-    // other end still opens, it gets an error. A channel with values is kept for it.
+    // The other end may have been lost with its message, so that nobody would remove the channel.
+    // If the other end still opens, it gets an error. A channel with values is kept for it.
     const bool has_values = writer_ && (writer_->count() > 0 || writer_->closed());
     if (!has_values && !was_opened(*channel_, other_role(role_))) {
       host_->remove_channel(channel_name(name_));

@@ -38,10 +38,10 @@ struct PipePayload {
 detail::PipeValue read_pipe_frame(std::span<const std::byte> frame,
                                   const std::shared_ptr<const void>& owner);
 
-/// Returns the prefix of the names of all channels for pipes that this process has made.
+/// Returns the prefix of the names of all channels for pipes that the given process has made.
 std::string pipe_prefix(std::uint32_t slot, std::uint32_t incarnation);
 
-/// Removes the pipes that this process has made, except those whose ends are both in use.
+/// Removes the pipes that the given process has made, except those whose ends are both in use.
 void remove_pipes(std::string_view system, std::uint32_t slot, std::uint32_t incarnation);
 
 namespace detail {

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-/// All classes that this copy of weft knows. A class may be registered in any order and on any
-/// thread, because a library registers its classes when it is loaded.
+/// All classes that this copy of weft knows. Classes register in any order and on any thread,
+/// because the classes of a library register when it is loaded.
 struct Registry {
   std::mutex mutex;
   std::vector<const detail::ActorClass*> classes;

@@ -24,7 +24,7 @@ namespace {
 
 /// The limit on messages that are kept for an actor while it is made again.
 constexpr std::size_t kKeptMax = 4096;
-/// The time after which a function is warned of that runs on a thread of several actors.
+/// The time that a function may take without a warning on a thread that several actors share.
 constexpr std::uint64_t kLongNs = 1'000'000;
 
 std::uint64_t now_ns() {
@@ -258,9 +258,7 @@ bool Runner::work_once() {
     functions_.end_work(begin, actor.row);
   } catch (...) {
     functions_.end_work(begin, actor.row);
-    if (actor.stop.stop_requested())
-      return true;  // work() ended because a call in it was
-                    // cancelled by the stop
+    if (actor.stop.stop_requested()) return true;  // the stop cancelled a call in work()
     fail_actor(actor, fmt::format("{}.work: {}", process_->actors().name(actor.row),
                                   current_exception_text()));
   }

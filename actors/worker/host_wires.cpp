@@ -52,8 +52,8 @@ std::string address_towards(const std::string& trainer) {
 }
 
 /// Returns the numeric address at which this host's chips listen. If host 0 doesn't know at which
-/// address the other hosts reach it, it listens at all; the trainer learns the address from these
-/// hosts.
+/// address the other hosts reach it, it listens at all its addresses; the trainer learns the right
+/// one from these hosts.
 std::string own_host(const HostPlace& place) {
   if (!place.address.empty()) return place.address;
   const std::string trainer = parse_tls_address(place.trainer, "WEFT_TRAINER").host;

@@ -222,7 +222,7 @@ StateSource pass_state(const Start& start, const Assignment& assignment, const M
   StatePass pass(start, assignment, mesh, positions, memory, wires);
   const auto begin = [&] {
     recorder.state(ActorState::loading);
-  };  // so it counts as hanging only if it uses no CPU time
+  };  // a loading worker hangs only if it uses no CPU time
   if (start.donors.at(here) >= 0) {
     begin();
     pass.receive(start.donors[here]);
