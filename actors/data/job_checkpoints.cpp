@@ -85,7 +85,7 @@ void JobCheckpoints::require_whole(const std::string& name, const Sharding& shar
 }
 
 /// Returns the positions of the chips that store to the same folder as this host: either all chips,
-/// or those of this host.
+/// or this host's chips.
 std::vector<int> JobCheckpoints::storing_positions() const {
   const Mesh& mesh = *runtime_.mesh();
   const int host = host_of(mesh, runtime_.positions().front());

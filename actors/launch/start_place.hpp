@@ -9,11 +9,12 @@
 namespace weft {
 
 /// Returns the place from WEFT_HOSTS, WEFT_HOST_INDEX, WEFT_TRAINER, WEFT_SECRET_FILE, WEFT_JOB and
-/// WEFT_RENDEZVOUS, and for what they don't say from the launcher or from JOB_COMPLETION_INDEX
+/// WEFT_RENDEZVOUS. What these leave open is taken from the launcher, or from JOB_COMPLETION_INDEX
 /// (Kubernetes), MASTER_ADDR and MASTER_PORT. Returns a place with one host if nothing names
 /// several. `meeting` is set if the hosts must find each other by a file; then `trainer` and
-/// `secret` are empty. Throws invalid_argument for malformed or incomplete variables, and, with
-/// both values, if two variables contradict each other. Throws the errors of read_secret().
+/// `secret` are empty. Throws invalid_argument for malformed or incomplete variables, and for two
+/// variables that contradict each other, naming both with their values. Throws the errors of
+/// read_secret().
 HostPlace start_place(const std::optional<ForeignLaunch>& launch, const VariableLookup& variable);
 
 /// Sets whether an actor system of this program runs on all of its hosts. If it does, the program's

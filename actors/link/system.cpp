@@ -64,7 +64,7 @@ bool make_address(const char* path, sockaddr_un& address) {
   return true;
 }
 
-/// Gives CAF admitted connections of the door, in place of accept().
+/// Gives CAF the door's admitted connections, in place of accept().
 struct FromTheDoor {
   std::shared_ptr<Door> door;
 

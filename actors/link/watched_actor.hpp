@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// The sender of a message, and the message's number among those of the sender, from 1. Number 0:
+/// The sender of a message, and the message's number among the sender's messages, from 1. Number 0:
 /// the message isn't counted.
 struct MessageOrigin {
   int peer = -1;

@@ -18,7 +18,8 @@ namespace weft {
 /// silent.
 inline constexpr std::chrono::seconds kStandstill{2};
 
-/// The first message of an agent, which an agent that was cut off from the trainer sends again.
+/// The first message of an agent. An agent that was cut off from the trainer sends this message
+/// again.
 struct HostJoin {
   std::string job_id{};  ///< the job in which the agent took part; "": none
   /// The last step that all chips of its host have committed. Set if job_id is set.
@@ -76,7 +77,8 @@ struct HostNews {
 };
 
 /// The addresses at which other hosts reach chips in a generation (Wires::address()), by device id
-/// from `first_chip` on. Each worker sends those of its chips, and receives those of all chips.
+/// from `first_chip` on. Each worker sends the addresses of its chips, and receives the addresses
+/// of all chips.
 struct WireAddresses {
   std::uint64_t generation = 0;
   std::int32_t first_chip = 0;

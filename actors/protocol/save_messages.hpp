@@ -21,8 +21,8 @@ struct PartWritten {
 };
 
 /// Tells that the checkpoint in `path` is durable, or could not be written. Each worker that joins
-/// parts sends it to the trainer. The trainer sends all workers that of worker 0, or the first with
-/// an error.
+/// parts sends it to the trainer. To all workers the trainer then sends the message of worker 0, or
+/// the first message with an error.
 struct SaveEnded {
   std::int32_t worker = 0;
   std::uint64_t generation = 1;

@@ -48,7 +48,7 @@ Whereabouts locate(const Board& board, int worker) {
   Whereabouts where;
   for (const ActorRow& row : board.readable_rows()) {
     if (row.worker != worker || row.kind == ActorKind::trainer) continue;
-    // The loop is ahead of its chips, so the step is that of the chip in the collective.
+    // The loop is ahead of its chips, so the step is taken from the chip in the collective.
     if (row.in_collective) return {.step = row.step, .collective = numbered(row)};
     where.step = std::max(where.step, row.step);
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// Hashes the data and state that a worker's loop uploads to its chips. The hashes must be equal on
-/// all workers; those of local rows only on workers with the same rows.
+/// all workers; hashes of local rows must be equal only on workers with the same rows.
 
 #include <cstdint>
 #include <span>

@@ -66,8 +66,8 @@ class StateKeeper {
   /// any, returns the loaders of the found state.
   const std::vector<StoredLoader>& loaders() const { return loaders_; }
   void set_loaders(std::vector<StoredLoader> loaders);
-  /// Returns the last commands that the loop has read; before it has read any, those of the found
-  /// state.
+  /// Returns the last commands that the loop has read. Before it has read any, returns the commands
+  /// of the found state.
   const std::vector<CommandMark>& commands() const { return commands_; }
   void set_commands(std::vector<CommandMark> commands);
   /// Records the type and sharding of the tensor's next version. Returns the tensor's number, which

@@ -269,8 +269,8 @@ void WorkerRuntime::end_step() {
 }
 
 /// Uploads the checkpoint's state that no run has used yet, so that the job's versions contain it
-/// from the first one on. Otherwise this state would be lost with a worker before its first use,
-/// and the loop's initial value would replace it.
+/// from the first version on. Otherwise this state would be lost with a worker before its first
+/// use, and the loop's initial value would replace it.
 void WorkerRuntime::keep_unused() {
   for (const auto& [tensor, type, restored] : resume_from_->taken(mesh_)) {
     if (state_->find(tensor.name)) continue;

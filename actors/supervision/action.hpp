@@ -74,8 +74,8 @@ struct TellSaved {
   SaveEnded ended;
 };
 
-/// A message to this worker: all parts of this save are written, and the worker can join those of
-/// its host.
+/// A message to this worker: all parts of this save are written, and the worker can join the parts
+/// of its host.
 struct JoinParts {
   int worker = 0;
   std::uint64_t generation = 0;

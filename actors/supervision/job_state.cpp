@@ -199,9 +199,9 @@ Actions JobState::loop_ended(const LoopEnded& ended, std::uint64_t committed,
   return actions;
 }
 
-/// Returns a failure that names the worker whose loop ended after the fewest programs. In a tie it
-/// names another worker than the sender of `told`, because the sender may only have noticed, before
-/// it ran a further program, that the other loop had ended.
+/// Returns a failure that names the worker whose loop ended after the fewest programs. In a tie
+/// this isn't the sender of `told`: that worker may have been about to run a further program, which
+/// `told` doesn't count, when it noticed that the other loop had ended.
 Failure JobState::uneven(const LoopEnded& told, std::string message) const {
   const LoopEnded* first = &told;
   for (const WorkerMember& worker : workers_) {

@@ -67,8 +67,8 @@ class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost>
   /// Returns the meshes that haven't ended.
   virtual std::vector<MeshOfActors> meshes() const = 0;
   virtual ProcessPlace place() const = 0;
-  /// Returns whether waits must end: the waits of actor `row`, or without a row all of this
-  /// process.
+  /// Returns whether waits must end: the waits of actor `row`, or all of this process if there is
+  /// no `row`.
   virtual bool must_end(std::optional<std::uint32_t> row) const = 0;
   /// Called repeatedly while this thread waits for something other than a call; `what` names it.
   /// Throws invalid_argument if other actors need the thread, and cancelled if the wait must end.
@@ -87,7 +87,8 @@ class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost>
   std::uint64_t next_pipe() { return pipe_count_.fetch_add(1, std::memory_order_relaxed); }
   /// Returns the calling thread as the word of a PipeUser; 0 if unknown.
   virtual std::uint32_t pipe_user() const { return 0; }
-  /// Shows others for which pipe this thread waits: `word` is that of an AwaitedPipe; 0: for none.
+  /// Shows others for which pipe this thread waits. `word` is the word of an AwaitedPipe; 0: the
+  /// thread waits for none.
   virtual void show_pipe_wait(std::uint64_t /*word*/) const {}
   /// Returns memory for a tensor that messages of this process carry without a copy. Throws
   /// no_space.

@@ -13,8 +13,8 @@
 namespace weft::detail {
 namespace {
 
-/// How often a thread looks for a message before it sleeps, which takes about 50 us; see
-/// WaitPolicy.
+/// The number of times that a thread looks for a message before it sleeps, together about 50 us;
+/// see WaitPolicy.
 constexpr int kSpins = 2000;
 /// The time after which a call is tried again because its lane was full.
 constexpr std::chrono::milliseconds kRetryAfter{1};

@@ -34,7 +34,7 @@ class CallHost {
   virtual void post(std::function<void()> done, bool is_the_programs) = 0;
   /// Changes the number of callbacks that wait for an answer.
   virtual void watch(int more_callbacks) noexcept = 0;
-  /// Ends the call, unless it has ended already. Its actor then skips it.
+  /// Ends the call, unless it has ended already. The actor then skips the call.
   virtual void end(ActorCall& call, detail::Answer answer) = 0;
 };
 

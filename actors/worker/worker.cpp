@@ -93,7 +93,7 @@ class WorkerLife {
     return true;
   }
 
-  /// If each host stores its own checkpoints, replaces host 0's paths by those of this host.
+  /// If each host stores its own checkpoints, replaces host 0's paths by this host's paths.
   void take_own_storage(Start& start) {
     assignment_.seed = start.seed;
     if (start.folders.empty()) return;

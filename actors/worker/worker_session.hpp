@@ -39,7 +39,7 @@ class StageClock {
 bool owns_cores();
 
 /// Returns where the exception was thrown. Skips errors that weft throws in the other workers when
-/// a worker is lost, because to find a place takes tens of milliseconds.
+/// a worker is lost, because finding a place takes tens of milliseconds.
 std::string place_of(const std::exception_ptr& thrown, Errc code);
 
 /// The destructor ends all use of the job's memory.
