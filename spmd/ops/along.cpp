@@ -1,5 +1,5 @@
 /// Defines the ops along the last dim whose results depend on the positions of elements: sorting,
-/// taking elements at given positions, running sums. A chip has whole rows.
+/// taking elements at given positions, running sums. Rows are never divided among chips.
 
 #include <algorithm>
 #include <array>
@@ -69,8 +69,8 @@ TensorType recurrent(const OpSignature& op) {
 
 // The following functions return the factor rules of ops.
 
-/// Returns the rule of argsort. Dim n, a row, can't be sharded. Dim k, the list of places, can:
-/// each chip then returns only the entries at its own places.
+/// Returns the rule of argsort. Dim n, a row, can't be sharded. Dim k, the list of places, can be:
+/// each chip then returns only the entries of the order at its own places.
 FactorRule rule_of_order(const Program& program, OpId op) {
   static constexpr RuleText kAll = own_rule("r* n -> r* n need_replication={n}");
   static constexpr RuleText kSome = own_rule("r* n, r* k -> r* k need_replication={n}");
@@ -110,7 +110,7 @@ ValueId moved(Builder& builder, ValueId x, bool to_end) {
 }
 
 /// Computes the cotangent s of b with the recurrence s[i] = a[i + 1] s[i + 1] + g[i], which runs in
-/// the other direction. The cotangent of a is s[i] y[i - 1].
+/// the direction opposite to the op's. The cotangent of a is s[i] y[i - 1].
 ValueId recurrence_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   const bool reversed = op.attrs[0] != 0;
   const ValueId next = moved(builder, op.operands[0], reversed);
@@ -128,8 +128,9 @@ std::size_t last_size(const Shape& shape) {
 /// Returns whether a comes before b in ascending order. NaN is the largest.
 bool is_less(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
 
-/// Calls body(place, row) for each element of the index: element `place` of the index names element
-/// `row` of the other tensor, whose last dim has `size` elements. Skips indices outside the row.
+/// Calls body(place, row) for each element of the index: element `place` of the index refers to
+/// element `row` of the other tensor, whose last dim has `size` elements. Skips indices outside the
+/// row.
 template <typename Body>
 void for_each_place(const Elements& index, std::size_t per_row, std::size_t size, Body body) {
   for (std::size_t i = 0; i < index.size(); ++i) {
@@ -138,7 +139,8 @@ void for_each_place(const Elements& index, std::size_t per_row, std::size_t size
   }
 }
 
-/// Returns the elements of `rows`, rows of `size` elements, at the positions that operand 1 gives.
+/// Returns the elements that operand 1 selects, by its indices, from the rows in `rows`, of `size`
+/// elements each.
 Elements taken_from(const Elements& rows, std::size_t size, const Evaluation& e) {
   Elements result(e.operand(1).size(), 0.0);
   for_each_place(e.operand(1), last_size(e.shape()), size,
@@ -195,7 +197,7 @@ std::int64_t argsort_flops(const Program& program, OpId op, const Mesh&) {
   const auto row = static_cast<std::uint64_t>(shape[shape.size() - 1]);
   const auto comparisons = static_cast<std::int64_t>(row < 2 ? 0 : std::bit_width(row - 1));
   if (operands.size() == 1) return comparisons * shape.num_elements();
-  // Only the entries at the given places are sorted. All elements are visited twice to find these.
+  // Only the entries at the given places are sorted. To find these, all elements are read twice.
   return comparisons * program.type(operands[1]).num_elements() + 2 * shape.num_elements();
 }
 std::int64_t scatter_along_flops(const Program& program, OpId op, const Mesh&) {

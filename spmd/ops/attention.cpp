@@ -19,7 +19,7 @@ using infer::reject;
 
 // The following functions infer the type of an op's result.
 
-/// The numbers of operands before the bias in attention and attention_grad.
+/// The numbers of operands that attention and attention_grad have before the bias.
 constexpr std::size_t kForward = 3;
 constexpr std::size_t kBackward = 5;
 
@@ -73,9 +73,9 @@ TensorType attention_grad_type(const OpSignature& op) {
 
 // The following functions return the factor rules of ops.
 
-/// Returns the rule of `text` with the bias added as an operand; the text has only the operands
-/// before it. Dims of the bias that aren't broadcast get the factors of q. The last dim, keys, has
-/// no factor, because no chip has only a part of the keys.
+/// Returns the rule of `text`, which has only the operands before the bias, with the bias added.
+/// Dims of the bias that aren't broadcast get the factors of q. The last dim, keys, has no factor,
+/// because no chip has only a part of the keys.
 FactorRule rule_with_bias(const RuleText& text, const Program& program, OpId op, std::size_t bias) {
   const auto operands = program.op_operands(op);
   InplaceVector<const Shape*, RuleText::kTensorCountMax> shapes;
@@ -98,8 +98,8 @@ FactorRule attention_rule(const Program& program, OpId op) {
   return rule_with_bias(kText, program, op, kForward);
 }
 
-/// Dim S can't be sharded. A chip with some of the queries would have complete cotangents for them,
-/// but only partial sums for keys and values, and one result can't contain both.
+/// Returns a rule in which S can't be sharded. A chip with some of the queries would have complete
+/// cotangents of these, but only partial sums for keys and values; one result can't contain both.
 FactorRule attention_grad_rule(const Program& program, OpId op) {
   static constexpr RuleText kText =
       own_rule("b h s k, b h t l, b h u e, b h s f, b h s i -> b h o p need_replication={s}");
@@ -108,7 +108,7 @@ FactorRule attention_grad_rule(const Program& program, OpId op) {
 
 // The following functions express ops by primitives.
 
-/// Returns the product of a and b for each batch and head, summed over a_dim of a and b_dim of b.
+/// Returns the product of a and b per batch and head, summed over dims `a_dim` and `b_dim`.
 ValueId product(Builder& builder, ValueId a, std::int64_t a_dim, ValueId b, std::int64_t b_dim,
                 SkipZeros skip_zeros) {
   return builder.dot_general(a, b,
@@ -126,12 +126,12 @@ ValueId add_bias(Builder& builder, ValueId scores, ValueId bias) {
   const ValueId all = builder.broadcast_in_dim(bias, type.shape, consecutive_dims(0, 4));
   const ValueId none = builder.constant(kNoScore, type);
   if (builder.type(bias).dtype == DType::pred) return builder.select(all, scores, none);
-  const ValueId is_hidden = builder.compare(CompareDirection::eq, all, none);  // for any score
+  const ValueId is_hidden = builder.compare(CompareDirection::eq, all, none);  // even for NaN
   return builder.select(is_hidden, none, builder.binary(OpKind::add, scores, all));
 }
 
-/// Returns the softmax of the scores. A query whose scores are all -inf gets zeros, with a gradient
-/// of zeros.
+/// Returns the softmax of the scores. A query whose scores are all -inf gets zeros, and its
+/// gradient is zero.
 ValueId biased_weights(Builder& builder, ValueId scores) {
   const TensorType type = builder.type(scores);
   const ValueId most = builder.reduce(ReduceKind::max, scores, std::array<std::int64_t, 1>{3});
@@ -199,7 +199,7 @@ ValueId attention_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
   const Shape q = builder.type(in[0]).shape;
   const Shape v = builder.type(in[2]).shape;
   if (q[3] != v[3] || index == kForward) return kNoId;
-  // Each operand's cotangent is a slice of the same op. canonicalize merges the copies of the op.
+  // The operands' cotangents are slices of one result. canonicalize merges the equal ops.
   const ValueId all = builder.attention_grad(in[0], in[1], in[2], op.result, g,
                                              attention_form_of(op.attrs), bias_of(in, kForward));
   const std::int64_t begin = index == 0 ? 0 : q[2] + (index == 1 ? 0 : v[2]);
@@ -217,7 +217,7 @@ std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double dot(Row a, Row b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
-/// The sizes of the operands, and access to their rows by head (over all batches) and position.
+/// The sizes of the operands, and access to their rows by head (of any batch) and position.
 struct Heads {
   std::int64_t heads, queries, keys, key_size, value_size;
   AttentionForm form;
@@ -325,7 +325,7 @@ Elements attention_grad_elements(const Evaluation& e) {
   return result;
 }
 
-/// Returns the number of pairs of a query and a key that the query sees, as a mean over `chips`.
+/// Returns the number of visible pairs of a query and a key, as a mean over `chips`.
 std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
   const Shape& q = program.shape(program.op_operands(op)[0]);
   const std::int64_t keys = program.shape(program.op_operands(op)[1])[2];
@@ -336,21 +336,21 @@ std::int64_t pairs_of(const Program& program, OpId op, std::int64_t chips) {
   return heads * (rising * (rising + 1) / 2 + (queries - rising) * keys) / chips;
 }
 
-/// Counts the flops of two products: of queries with keys, and of weights with values.
+/// Counts the flops of two products: queries with keys, and weights with values.
 std::int64_t attention_flops(const Program& program, OpId op, const Mesh& mesh) {
   const auto atoms = AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[2]));
   const std::int64_t key = program.shape(program.op_operands(op)[1])[3];
   const std::int64_t value = program.shape(program.op_operands(op)[2])[3];
   return 2 * pairs_of(program, op, mesh.count(atoms)) * (key + value);
 }
-/// Counts the flops of the weights, which are computed again, and of four more products.
+/// Counts the flops of five products: one for the weights, again, and four for cotangents.
 std::int64_t attention_grad_flops(const Program& program, OpId op, const Mesh&) {
   const std::int64_t key = program.shape(program.op_operands(op)[1])[3];
   const std::int64_t value = program.shape(program.op_operands(op)[2])[3];
   return 2 * pairs_of(program, op, 1) * (3 * key + 2 * value);
 }
 
-// In a chip's program, `atoms` shard S. Its query 0 is query index_in(atoms) * S of the whole.
+// In a chip's program, `atoms` shard S: the part begins at query index_in(atoms) * S of the whole.
 constexpr Attr kAttention[] = {flag("causal"), number("scale"),
                                atoms().atoms_of(AttrDim::kResult, 2)};
 constexpr Attr kAttentionGrad[] = {flag("causal"), number("scale")};

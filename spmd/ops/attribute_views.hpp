@@ -1,5 +1,6 @@
 #pragma once
-/// Views that name the attribute words of some ops. infer_type must have accepted the `words`.
+/// Views that give names to the attribute words of some ops. The `words` must have passed
+/// infer_type().
 
 #include <array>
 #include <cstdint>
@@ -12,17 +13,18 @@
 
 namespace weft {
 
-/// Returns the three lists of a slice (start, limit, stride) or of a pad (low, high, interior).
+/// Splits the words of a slice (start, limit, stride) or of a pad (low, high, interior) into these
+/// three lists.
 std::array<Words, 3> triples(Words words);
 /// Returns whether a slice with these words takes the whole dim.
 bool is_whole_dim(Words words, std::size_t dim, const Shape& from);
 
-/// Names an operand whose zeros make a product 0 even where the other operand is NaN or infinite.
+/// Names a tensor whose zeros make a product 0 even where the other factor is NaN or infinite.
 enum class SkipZeros : std::int8_t {
   never = -1,
-  lhs,        ///< lhs then has no gradient at its zeros
-  rhs,        ///< rhs then has no gradient at its zeros
-  cotangent,  ///< the zeros of the result's cotangent, only in the gradient
+  lhs,        ///< the zeros of lhs; lhs then has no gradient there
+  rhs,        ///< the zeros of rhs; rhs then has no gradient there
+  cotangent,  ///< the zeros of the result's cotangent; affects only the gradient
 };
 
 /// The dims of a dot_general.
@@ -41,7 +43,7 @@ DimList inverse_permutation(Words perm);
 
 /// The attributes of normalize and normalize_grad.
 struct Normalization {
-  bool center = true;  ///< subtract the mean first (layer norm); otherwise only scale (rms norm)
+  bool center = true;  ///< true subtracts the mean first (layer norm); false only scales (rms norm)
   double eps = 1e-5;   ///< added to the mean square; 0 or more
 };
 std::vector<std::int64_t> to_attrs(const Normalization& normalization);
@@ -49,22 +51,22 @@ Normalization normalization_of(Words words);
 
 /// The attributes of attention and attention_grad.
 struct AttentionForm {
-  bool causal = false;  ///< query i sees keys 0..i
+  bool causal = false;  ///< query i sees keys 0 to i
   double scale = 1;     ///< the factor of q k^T
 };
 std::vector<std::int64_t> to_attrs(const AttentionForm& form);
 AttentionForm attention_form_of(Words words);
 
-/// Says what changes in an op if the dims of its tensors are put in another order.
+/// Says how an op's attributes change if the dims of its tensors are put in another order.
 enum class Reorder : std::uint8_t {
-  refused,      ///< the dims must keep their order
-  nothing,      ///< the op doesn't depend on the order
+  refused,      ///< the dims can't be put in another order
+  nothing,      ///< the attributes don't change
   window,       ///< the attributes are lists with an entry for each dim
   lists,        ///< the attributes are three lists with an entry for each dim
   joined_dim,   ///< the attribute is the number of a dim
-  broadcast,    ///< the attribute has the place of each operand dim
+  broadcast,    ///< the attribute has, for each operand dim, the result's dim
   summed_dims,  ///< the attribute lists the dims that the result lacks
-  convolution,  ///< each of its tensors has a feature dim of its own
+  convolution,  ///< as for a convolution, whose tensors have feature dims at different places
 };
 
 }  // namespace weft

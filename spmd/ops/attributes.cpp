@@ -5,8 +5,8 @@
 namespace weft {
 namespace {
 
-/// Returns the number of attribute words that don't depend on n (see Attr); nullopt if a length of
-/// `pairs` is out of range.
+/// Returns the number of attribute words that don't depend on n (see Attr); std::nullopt if the
+/// length of a `pairs` is out of range.
 std::optional<std::size_t> count_fixed(const Attrs& attrs, Words words) {
   std::size_t fixed = attrs.base;
   if (attrs.num_pairs > words.size()) return {};
@@ -23,7 +23,8 @@ bool fits_fixed(const Attrs& attrs, Words words, std::size_t fixed) {
   return words.size() >= fixed && (words.size() - fixed) % attrs.per == 0;
 }
 
-/// Returns the list without its last attribute if that is an optional list; otherwise nullopt.
+/// Returns the list without its last attribute if that attribute is an optional list; otherwise
+/// std::nullopt.
 std::optional<Attrs> without_last(const Attrs& attrs) {
   if (attrs.empty() || !attrs.back().optional || !attrs.back().is_list) return {};
   return Attrs(attrs.first(attrs.size() - 1));

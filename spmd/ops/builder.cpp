@@ -305,7 +305,7 @@ ValueId Builder::leave(ValueId x, std::span<const std::int64_t> attrs) {
 }
 
 ValueId Builder::number_in_group(DType dtype, AtomList group, AtomMask manual) {
-  // The chip's part of the sequence 0, 1, .. is one number.
+  // The chip's part of the sequence 0, 1, .. is one number: its number in the group.
   const std::array attrs{packed(mesh().list(manual)), packed(group)};
   return reshape(enter(iota({dtype, {mesh().count(group)}}, 0), attrs), {});
 }

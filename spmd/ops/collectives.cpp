@@ -106,7 +106,7 @@ TensorType exchanged_within_group(const OpSignature& op) {
   return op.operands[0];
 }
 
-// The following functions return factor rules. A dim that a collective joins or divides can't be
+// The following functions return factor rules. Dims that a collective joins or divides can't be
 // sharded.
 
 FactorRule rule_with_whole_dims(const Program& program, OpId op, Words whole) {
@@ -124,7 +124,7 @@ FactorRule rule_with_whole_dims(const Program& program, OpId op, Words whole) {
   return rule.take();
 }
 
-/// Returns a rule for ops whose dims are in word `first` of the attributes and the words after it.
+/// Returns a rule for ops whose attributes have dims in word `first` and the words after it.
 template <std::size_t first>
 FactorRule rule_by_words(const Program& program, OpId op) {
   return rule_with_whole_dims(program, op, program.op_attrs(op).subspan(first));
@@ -136,8 +136,8 @@ AtomList atoms_of(const ForwardOp& op) {
   return AtomList::from_bits(static_cast<std::uint64_t>(op.attrs[0]));
 }
 
-/// The gradient of a sum is the cotangent itself. The gradient of a maximum is shared equally by
-/// all chips that have the maximum.
+/// Returns the gradient. For a sum it is the cotangent itself. For a maximum, the chips that have
+/// the maximum share the cotangent equally.
 ValueId all_reduced_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
   const auto kind = static_cast<ReduceKind>(op.attrs[1]);
   if (kind == ReduceKind::add) return g;
@@ -173,8 +173,8 @@ ValueId permuted_back(Builder& b, const ForwardOp& op, std::size_t, ValueId g) {
 
 bool is_sum(Words words, DType) { return static_cast<ReduceKind>(words[1]) == ReduceKind::add; }
 
-// The following functions compute values. All chips reduce in the order of the group, so that all
-// get the same bits.
+// The following functions compute values. All chips reduce in the order of the group, so all get
+// bitwise the same results.
 
 Elements combined(ReduceKind kind, std::span<const Elements> parts) {
   Elements total = parts[0];
@@ -240,7 +240,7 @@ Elements sliced_elements(const Evaluation& e) {
 std::int64_t group_of(const Program& program, OpId op, const Mesh& mesh) {
   return mesh.count(AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0])));
 }
-/// Counts the additions of one chip, which reduces one part of the operands of all chips.
+/// Counts the additions of one chip: it reduces one part of the operands of all chips.
 std::int64_t all_reduce_flops(const Program& program, OpId op, const Mesh& mesh) {
   const std::int64_t group = group_of(program, op, mesh);
   return program.type(program.op_operands(op)[0]).num_elements() * (group - 1) / group;
@@ -317,8 +317,8 @@ constexpr OpRow rows::ppermute = manual_collective(
     "On chip number i of the group, the operand of chip number sources[i].", kPpermute,
     exchanged_within_group, Rule("d* -> d*"), Linearity{Linearity::In::first}, permuted_back,
     permuted_elements, Cost::How::nothing, kPermutes);
-/// `from` and `to` have the atoms of each dim. Both cut the tensor into the same number of parts
-/// (permute.hpp).
+/// `from` and `to` have the atoms of each dim, before and after. Both divide the tensor into the
+/// same number of parts (permute.hpp).
 constexpr OpRow rows::collective_permute =
     collective("x, whose sharding changes from `from` to `to`.", kPermute, permuted, {},
                Cost::How::nothing, kPermutes);

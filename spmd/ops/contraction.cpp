@@ -1,4 +1,4 @@
-/// Defines sums of products, and reductions.
+/// Defines dot_general, which sums products, and reduce.
 
 #include <algorithm>
 #include <array>
@@ -61,8 +61,8 @@ TensorType product_type(const OpSignature& op) {
   return {lhs.dtype, Shape(Words(shape))};
 }
 
-/// Returns the result's type. A sum of bf16 or f16 may be f32, if it is a partial sum that chips
-/// have yet to add up.
+/// Returns the result's type. A sum of bf16 or f16 may have the type f32 if it is a partial sum
+/// that still has to be added to those of other chips.
 TensorType reduced_type(const OpSignature& op) {
   expect_reducible(op, 0);
   const TensorType& x = op.operands[0];
@@ -137,8 +137,8 @@ FactorRule reduce_rule(const Program& program, OpId op) {
 
 // The following functions append the gradients of ops.
 
-/// One side of a dot_general, with its dims by role. Batch and contracting dims are paired with the
-/// other side's in the op's order.
+/// One operand of a dot_general, with its dims by role. Entry i of `batch`, or of `contracting`, is
+/// paired with entry i of the other operand's list.
 struct DotSide {
   ValueId value;
   DimList batch;
@@ -166,8 +166,9 @@ std::array<DotSide, 2> dot_sides(Builder& builder, const ForwardOp& op) {
           side(op.operands[1], dims.rhs_batch, dims.rhs_contracting)};
 }
 
-/// Returns the operand whose zeros a product in a gradient must skip. The product's operands are
-/// two of the op's lhs, rhs and cotangent, and its result is the gradient of the third.
+/// Returns which operand's zeros a product in a gradient must skip. `lhs` and `rhs` say which two
+/// of the op's lhs, rhs and cotangent are the product's operands; its result is the gradient of the
+/// third.
 SkipZeros skipped_in(SkipZeros of_op, SkipZeros lhs, SkipZeros rhs) {
   if (of_op == SkipZeros::never) return SkipZeros::never;
   if (of_op == lhs) return SkipZeros::lhs;
@@ -183,16 +184,16 @@ ValueId product_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
   const SkipZeros skip_zeros = dot_dims(op.attrs).skip_zeros;
   const auto of_other = static_cast<SkipZeros>(1 - index);
 
-  // The dims of g are: batch, free of lhs, free of rhs. Contract g with the other side over the
-  // free dims of that side.
+  // The dims of g are: batch, free dims of lhs, free dims of rhs. Contracts the free dims of the
+  // other side.
   const std::int64_t lhs_free = ssize(sides[0].free);
   const DimList g_batch = consecutive_dims(0, batches);
   const DimList g_other =
       consecutive_dims(index == 0 ? batches + lhs_free : batches, ssize(other.free));
 
-  // Find the order of the product's dims in terms of `mine`: batch dims, then the left factor's
-  // dims, then the right factor's. g contributes the dims `mine.free`. The other side contributes
-  // the contracting dims, but in its own order.
+  // Finds where the product's dims are in `mine`. They are the batch dims, then the dims of the
+  // left factor, then those of the right. g contributes the dims `mine.free`; the other side
+  // contributes the contracting dims, but in its own order.
   DimList by_other_dim = consecutive_dims(0, ssize(mine.contracting));
   std::stable_sort(by_other_dim.begin(), by_other_dim.end(), [&](std::int64_t a, std::int64_t b) {
     return other.contracting[static_cast<std::size_t>(a)] <
@@ -209,7 +210,7 @@ ValueId product_cotangent(Builder& builder, const ForwardOp& op, std::size_t ind
     return dims;
   };
 
-  // Both orders are correct, but one of them often needs no transpose.
+  // Both orders of the factors are correct, but one often avoids a transpose.
   const DimList other_first = product_dims(from_other, mine.free);
   if (std::is_sorted(other_first.begin(), other_first.end())) {
     return builder.dot_general(
@@ -248,7 +249,8 @@ ValueId reduce_cotangent(Builder& builder, const ForwardOp& op, std::size_t, Val
   if (static_cast<ReduceKind>(op.attrs[0]) == ReduceKind::add) {
     return builder.broadcast_in_dim(g, type.shape, kept);
   }
-  // For max and min, the elements that equal the extremum or are NaN share the cotangent equally.
+  // For max and min, all elements that equal the extremum, or are NaN, get equal shares of the
+  // cotangent.
   const ValueId extremum = builder.broadcast_in_dim(op.result, type.shape, kept);
   ValueId attains = builder.compare(CompareDirection::eq, x, extremum);
   if (is_floating(type.dtype)) {

@@ -12,7 +12,7 @@ using namespace infer;
 
 // The following functions infer the type of an op's result.
 
-/// Checks that the lists name each dim of the operand once.
+/// Checks that the lists contain each dim of the operand exactly once.
 void expect_sides(const OpSignature& op, std::string_view what, int num_dims, Words side,
                   Words group) {
   std::vector<std::int64_t> all(side.begin(), side.end());
@@ -48,7 +48,7 @@ TensorType convolved(const OpSignature& op) {
   if (lhs.dtype != rhs.dtype || lhs.dtype == DType::pred) {
     reject(op, "both operands must have one dtype, not pred; convert first");
   }
-  // The window's sizes come from rhs: check the dims of rhs before using them.
+  // The windows' sizes come from rhs, so its dims are checked first.
   const std::size_t side = 2 + spatial;
   const std::size_t flag = 3 * side + 5 * spatial;
   const Words groups = op.attrs.subspan(flag + 1);
@@ -112,7 +112,8 @@ FactorRule convolution_rule(const Program& program, OpId op) {
 
 // The following functions append the gradients of ops.
 
-/// Returns lhs's cotangent. Slides windows over g, and reads rhs in the order opposite to the op's.
+/// Returns the cotangent of lhs: slides windows over g, and reads rhs in the order opposite to the
+/// op's.
 ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, ValueId g) {
   const Shape& lhs = builder.type(op.operands[0]).shape;
   const Shape& windows = builder.type(g).shape;
@@ -127,7 +128,7 @@ ValueId lhs_cotangent(Builder& builder, const ForwardOp& op, Convolution c, Valu
   return builder.convolution(g, op.operands[1], c);
 }
 
-/// Returns rhs's cotangent. Slides windows of g's size over lhs, with the batch and feature dims
+/// Returns the cotangent of rhs: slides windows of g's size over lhs, with batch and feature dims
 /// exchanged. If `c.reversed`, slides windows of lhs's size over g instead.
 ValueId rhs_cotangent(Builder& builder, const ForwardOp& op, const Convolution& c, ValueId g) {
   const ValueId x = op.operands[0];
@@ -159,7 +160,8 @@ ValueId rhs_cotangent(Builder& builder, const ForwardOp& op, const Convolution& 
 }
 
 ValueId convolution_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
-  // If the operand or g has no elements, the windows of the gradient's convolution would be empty.
+  // Without elements in the operand or in g, the windows of the gradient's convolution would be
+  // empty.
   const TensorType type = builder.type(op.operands[index]);
   if (type.num_elements() == 0 || builder.type(g).num_elements() == 0) {
     return builder.constant(0, type);
@@ -172,7 +174,7 @@ ValueId convolution_cotangent(Builder& builder, const ForwardOp& op, std::size_t
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Returns for each element along one dim its offset from the first one.
+/// Returns the offset of each element along one dim from the first element.
 std::vector<std::int64_t> along(const Shape& shape, std::int64_t dim) {
   const std::int64_t size = shape[static_cast<int>(dim)];
   const std::int64_t stride = row_major_strides(shape)[index(dim)];

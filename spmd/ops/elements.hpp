@@ -1,5 +1,5 @@
 #pragma once
-/// Operates on row-major elements as doubles, for the value functions of the rows of ops.
+/// Operations on row-major elements, as doubles, for the functions that compute the values of ops.
 
 #include <cstdint>
 #include <span>
@@ -18,13 +18,13 @@ void put(Elements& to, const std::vector<std::int64_t>& where, const Elements& e
 /// Returns x as the dtype stores it, if that is an integer dtype or pred. Otherwise returns x
 /// itself.
 double to_dtype(DType dtype, double x);
-/// Returns an integer as its dtype stores it after arithmetic that wraps around, if x and the
-/// dtype's numbers are exact as doubles. Returns x itself for other dtypes.
+/// Returns x wrapped around as in the arithmetic of an integer dtype of up to 32 bits, if |x| <
+/// 2^53. For other dtypes and numbers, returns x itself.
 double wrapped(DType dtype, double x);
 /// Returns a + b, max(a, b) or min(a, b). If either is NaN, the result is NaN.
 double combine(ReduceKind kind, double a, double b);
-/// Returns whether `a direction b` holds. A NaN is unequal to every number, and neither less nor
-/// greater.
+/// Returns whether a compares with b as `direction` says. A NaN is unequal to every number, and
+/// neither less nor greater.
 bool holds(CompareDirection direction, double a, double b);
 /// Returns the neutral element of a reduction: 0 for add, the dtype's smallest value for max, and
 /// its largest value for min.

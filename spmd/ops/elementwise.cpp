@@ -76,8 +76,8 @@ TensorType selected(const OpSignature& op) {
 
 // The following functions append the gradients of ops.
 
-/// The values in a gradient's formula: an operand x, the result y and the result's cotangent g. The
-/// member functions do arithmetic on values of x's type.
+/// The values in the formula of a gradient: an operand x, the result y and the result's cotangent
+/// g. The member functions are arithmetic on values of x's type.
 class Formula {
  public:
   Formula(Builder& builder, const ForwardOp& op, std::size_t index, ValueId cotangent)
@@ -87,8 +87,8 @@ class Formula {
         builder_(builder),
         type_(builder.type(x)) {}
 
-  const ValueId x;  ///< the operand whose cotangent is made
-  const ValueId y;  ///< the result
+  const ValueId x;  ///< the operand whose cotangent is computed
+  const ValueId y;  ///< the op's result
   const ValueId g;
 
   ValueId number(double value) { return builder_.constant(value, type_); }
@@ -99,7 +99,7 @@ class Formula {
   ValueId div(ValueId a, ValueId b) { return builder_.binary(OpKind::divide, a, b); }
   ValueId pow(ValueId a, ValueId b) { return builder_.binary(OpKind::power, a, b); }
   ValueId unary(OpKind kind, ValueId a) { return builder_.unary(kind, a); }
-  /// Returns `then` where `a direction b` holds, and `otherwise` elsewhere.
+  /// Returns `then` where a compares with b as `direction` says, and `otherwise` elsewhere.
   ValueId where(CompareDirection direction, ValueId a, ValueId b, ValueId then, ValueId otherwise) {
     return builder_.select(builder_.compare(direction, a, b), then, otherwise);
   }
@@ -115,7 +115,7 @@ ValueId by(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) 
   Formula f(builder, op, index, g);
   return kFormula(f);
 }
-/// Makes a gradient of two operands, with a formula for each.
+/// Makes a gradient from two formulas, one for each operand.
 template <ValueId (*kFirst)(Formula&, ValueId other), ValueId (*kSecond)(Formula&, ValueId other)>
 ValueId by(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   Formula f(builder, op, index, g);
@@ -144,8 +144,8 @@ ValueId by_other(Formula& f, ValueId other) { return f.mul(f.g, other); }
 ValueId over_other(Formula& f, ValueId other) { return f.div(f.g, other); }
 ValueId quotient_slope(Formula& f, ValueId) { return f.neg(f.div(f.mul(f.g, f.y), f.x)); }
 
-/// Gives all of g to the operand that is the result, and half to each if both are equal. If one is
-/// NaN, no comparison holds, and both operands get all of g, as in torch.
+/// Gives g to the operand that is the result, or half of g to each if both are equal. If an operand
+/// is NaN, no comparison holds, and both operands get all of g, as in torch.
 template <CompareDirection kLoses>
 ValueId to_the_winner(Formula& f, ValueId other) {
   const ValueId share = f.where(CompareDirection::eq, f.x, other, f.mul(f.g, f.number(0.5)), f.g);
@@ -160,11 +160,11 @@ ValueId erf_slope(Formula& f) {
 }
 ValueId tan_slope(Formula& f) { return f.mul(f.g, f.add(f.number(1), f.mul(f.y, f.y))); }
 
-/// y = a - b trunc(a / b), whose derivative by b is -trunc(a / b) = (y - a) / b.
+/// Uses y = a - b trunc(a / b), whose derivative with respect to b is -trunc(a / b) = (y - a) / b.
 ValueId remainder_by_divisor(Formula& f, ValueId a) {
   return f.mul(f.g, f.div(f.sub(f.y, a), f.x));
 }
-/// Returns g other / (x^2 + other^2). At the origin, where there is no angle, it is 0.
+/// Returns g other / (x^2 + other^2), or 0 at the origin, where there is no angle.
 ValueId atan2_by_first(Formula& f, ValueId other) {
   const ValueId square = f.add(f.mul(f.x, f.x), f.mul(other, other));
   const ValueId divisor = f.where(CompareDirection::eq, square, f.number(0), f.number(1), square);
@@ -172,8 +172,8 @@ ValueId atan2_by_first(Formula& f, ValueId other) {
 }
 ValueId atan2_by_second(Formula& f, ValueId other) { return f.neg(atan2_by_first(f, other)); }
 
-/// y = a^b. At b = 0 the derivative by a has the limit 0. If a = 0 and b >= 0, the derivative by b
-/// has the limit 0. The plain formulas would give 0 * inf.
+/// Uses the derivatives of y = a^b. That with respect to a has the limit 0 at b = 0; that with
+/// respect to b has the limit 0 at a = 0 if b >= 0. The plain formulas would give 0 * inf there.
 ValueId power_by_base(Formula& f, ValueId exponent) {
   const ValueId zero = f.number(0);
   const ValueId slope = f.mul(exponent, f.pow(f.x, f.sub(exponent, f.number(1))));

@@ -59,7 +59,7 @@ ValueId Emitter::like(ValueId x, const ManualAtoms& model) {
     x = emit(OpKind::enter, {x}, attrs, {}, mesh_);
   }
   const auto alike = static_cast<AtomMask>(model.varies & ~manual(x).varies);
-  // `vary` is left out for a value that isn't floating, because it matters only for gradients.
+  // If the value isn't floating, `vary` is omitted, because it only matters for gradients.
   return alike != 0 && is_floating(type(x).dtype) ? vary(x, alike) : x;
 }
 
@@ -68,8 +68,8 @@ ValueId Emitter::vary(ValueId x, AtomMask atoms) {
   return emit(OpKind::vary, {x}, word, {}, mesh_);
 }
 
-/// Returns the operands, made manual and varying along the same atoms. An operand that depends on
-/// no input stays unchanged, except in collectives and `leave`.
+/// Returns the operands, made manual and varying along the same atoms as each other. An operand
+/// that depends on no input stays unchanged, except in collectives and `leave`.
 std::vector<ValueId> Emitter::agree(OpKind kind, std::span<const ValueId> operands,
                                     std::span<const std::int64_t> attrs) {
   std::vector<ValueId> agreed(operands.begin(), operands.end());

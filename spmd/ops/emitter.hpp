@@ -15,30 +15,32 @@ namespace weft {
 
 class Emitter {
  public:
-  /// `mesh` is for functions of shard_map; it is null if there are none.
+  /// `mesh` is needed for functions of shard_map; it is null if the program has none.
   explicit Emitter(Program& program, const Mesh* mesh = nullptr)
       : program_(&program), mesh_(mesh) {}
 
   Program& program() { return *program_; }
   const Mesh& mesh() const { return *mesh_; }
   const TensorType& type(ValueId value) const { return program_->type(value); }
-  /// Sets the "file:line" of the ops that follow; "" for none.
+  /// Sets the location "file:line" of the ops that follow; "" for none.
   void set_loc(std::string_view file_line);
   LocId loc() const { return loc_; }
   void set_loc(LocId loc) { loc_ = loc; }
-  /// Sets the public function that makes the ops that follow. Errors name it instead of the op; ""
-  /// for none.
+  /// Sets the public function that makes the ops that follow: errors have its name instead of the
+  /// op's. "" for none.
   void set_caller(std::string_view function) { caller_ = function; }
 
-  /// Returns the atoms along which the value is manual and varies, in functions of shard_map.
+  /// Returns the atoms along which the value is manual and those along which it varies, in
+  /// functions of shard_map.
   ManualAtoms manual(ValueId value);
-  /// Returns x, made manual and varying along all atoms of `model`. Every op does this to operands
-  /// whose atoms differ.
+  /// Returns x, made manual and varying also along the atoms of `model`. Every op does this to
+  /// operands whose atoms differ.
   ValueId like(ValueId x, const ManualAtoms& model);
   ValueId vary(ValueId x, AtomMask atoms);
 
  protected:
-  /// Infers the type, then appends the op. OpSignature (infer.hpp) describes `result` and `mesh`.
+  /// Infers the result's type, and appends the op. OpSignature (infer.hpp) describes `result` and
+  /// `mesh`.
   ValueId emit(OpKind kind, std::span<const ValueId> operands, std::span<const std::int64_t> attrs,
                const TensorType& result = {}, const Mesh* mesh = nullptr);
   ValueId emit(OpKind kind, std::initializer_list<ValueId> operands,
@@ -57,10 +59,10 @@ class Emitter {
   const ManualAxes& follow();
 
   const Mesh* mesh_;
-  std::optional<ManualAxes> manual_;  // present once there is an `enter`
+  std::optional<ManualAxes> manual_;  // present after the first `enter`
   LocId loc_ = 0;
   std::string_view caller_{};
-  std::vector<TensorType> operand_types_;  // for the op that is being made
+  std::vector<TensorType> operand_types_;  // of the op that is being made
 };
 
 }  // namespace weft

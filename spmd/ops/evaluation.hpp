@@ -1,5 +1,6 @@
 #pragma once
-/// Defines the interface between the reference interpreters and the value functions of ops.
+/// The interface between the reference interpreters and the functions that compute the values of
+/// ops.
 
 #include <cstdint>
 #include <span>
@@ -13,7 +14,7 @@ namespace weft {
 /// The position of a chip's part along a dim, and the number of parts of the dim. There is one
 /// PartPlace for each attribute word with OnChip::atoms.
 struct PartPlace {
-  std::int64_t first = 0;  ///< first element of the part in the whole dim
+  std::int64_t first = 0;  ///< the index of the part's first element in the whole dim
   std::int64_t parts = 1;
 };
 
@@ -25,7 +26,7 @@ struct Evaluation {
   const Program& program;
   OpId op;
   std::span<const Elements* const> operands;
-  std::span<const PartPlace> place{};  ///< by attribute word with OnChip::atoms
+  std::span<const PartPlace> place{};  ///< for each attribute word with OnChip::atoms
 
   const TensorType& type() const { return program.type(program.result(op)); }
   const Shape& shape() const { return type().shape; }
@@ -37,9 +38,8 @@ struct Evaluation {
   Words attrs() const { return program.op_attrs(op); }
 };
 
-/// A function that computes the op's value in double. It works on single elements, on whole
-/// operands, or, for collectives, on the parts of all chips in a group, where this chip is number
-/// `self`.
+/// A function that computes the op's value in double. It takes single elements, complete operands,
+/// or, for collectives, the parts of all chips in a group, in which this chip is number `self`.
 struct Evaluate {
   using Group = Elements (*)(const Program&, OpId, std::span<const Elements> parts,
                              std::int64_t self);

@@ -8,9 +8,10 @@
 namespace weft {
 namespace {
 
-/// A hash with two independent 64-bit lanes. A step of a lane is bijective in its state and in the
-/// word, so programs that differ in one word have different digests. result() mixes all bits
-/// (splitmix64's finalizer, S. Vigna). The digest has no key, so it doesn't resist attacks.
+/// A hash with two independent 64-bit lanes. The step of a lane is bijective in the lane's state
+/// and in the word, so programs that differ in only one word have different digests. result() mixes
+/// all bits (splitmix64's finalizer, S. Vigna). The digest has no key, so it doesn't resist
+/// attacks.
 class Digest {
  public:
   void add(std::uint64_t word) {
@@ -67,7 +68,7 @@ class Digest {
   std::uint64_t high_ = 0x13198a2e03707344U;
 };
 
-/// Digests the table entries that attributes refer to, instead of the positions of the entries.
+/// Adds the table entries to which attributes refer, instead of the entries' indices.
 void add_attrs(Digest& digest, const Program& program, OpId op) {
   const std::span<const std::int64_t> attrs = program.op_attrs(op);
   if (attrs.empty()) return;

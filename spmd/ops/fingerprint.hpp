@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// A 128-bit digest of a program without its locations. Equal programs have equal fingerprints. The
-/// names of inputs and outputs are included.
+/// A 128-bit digest of a program without its locations, but with the names of inputs and outputs.
+/// Equal programs have equal fingerprints.
 struct Fingerprint {
   std::uint64_t low = 0;
   std::uint64_t high = 0;

@@ -106,7 +106,8 @@ TensorType checked(const OpSignature& op) {
 
 // The following functions return the factor rules of ops.
 
-/// A dim that is taken whole can be sharded, because its start is clamped to 0.
+/// Returns a rule in which dims that are taken completely can be sharded, because their start is
+/// clamped to 0.
 FactorRule dynamic_slice_rule(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -125,8 +126,8 @@ FactorRule dynamic_slice_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-/// A dim that the update fills can be sharded. Other dims can't, although each chip could write its
-/// own part if it had the whole update.
+/// Returns a rule in which dims that the update fills can be sharded. Other dims can't be, although
+/// each chip could write its own part if it had the whole update.
 FactorRule dynamic_update_slice_rule(const Program& program, OpId op) {
   const Shape& whole = program.shape(program.op_operands(op)[0]);
   const Shape& update = program.shape(program.op_operands(op)[1]);
@@ -170,7 +171,7 @@ ValueId dynamic_update_slice_cotangent(Builder& builder, const ForwardOp& op, st
     const Shape sizes = builder.type(op.operands[1]).shape;
     return builder.dynamic_slice(g, starts, sizes);
   }
-  // The update replaces these elements of x, so their cotangent is 0.
+  // The update replaces these elements of x, so x has a cotangent of 0 there.
   const ValueId zeros = builder.constant(0, builder.type(op.operands[1]));
   return builder.dynamic_update_slice(g, zeros, starts);
 }
@@ -184,7 +185,8 @@ std::ptrdiff_t row_size(const Shape& rows) {
   return size;
 }
 
-/// Returns the index relative to the chip's first row; nullopt if the row isn't on this chip.
+/// Returns the index relative to the chip's first row; std::nullopt if the chip doesn't have the
+/// row.
 std::optional<std::ptrdiff_t> row_of(double index, const Shape& rows, const PartPlace& place) {
   const auto row = static_cast<std::int64_t>(index) - place.first;
   if (row < 0 || row >= rows[0]) return {};
@@ -229,8 +231,8 @@ Elements checked_elements(const Evaluation& e) {
   return e.operand(0);
 }
 
-/// Returns the offsets of a part of operand 0. The operands from `first` on are its start in each
-/// dim, clamped so that the part is within operand 0.
+/// Returns the offsets of the elements of a part of operand 0. The operands from `first` on are the
+/// part's start in each dim; they are clamped so that the part is within operand 0.
 std::vector<std::int64_t> places_from(const Evaluation& e, const Shape& part, std::size_t first) {
   const Shape& whole = e.operand_shape(0);
   std::vector<std::int64_t> start;
@@ -257,7 +259,7 @@ std::int64_t scatter_flops(const Program& program, OpId op, const Mesh&) {
 }
 
 // In a chip's program, `atoms` shard dim 0 of the table (gather) or the result (scatter). The
-// chip's first row is row index_in(atoms) * rows of the whole.
+// chip's first row is row index_in(atoms) * rows of the whole tensor.
 constexpr Attr kGather[] = {atoms().atoms_of(0, 0)};
 constexpr Attr kScatter[] = {integer("rows").size_of(AttrDim::kResult, 0),
                              atoms().atoms_of(AttrDim::kResult, 0)};
@@ -285,8 +287,9 @@ constexpr OpRow rows::gather{
     .traits = Traits{.picks = Picks::some, .reads_part_of = 0},
 };
 
-/// Unlike StableHLO's scatter, this adds the updates to zeros, not to an operand: if each chip had
-/// a part of the index, the sum over the chips would have that operand once for each chip.
+/// Unlike StableHLO's scatter, this adds the updates to zeros, not to an operand. Otherwise, if
+/// each chip had a part of the index, the sum over the chips would include that operand once per
+/// chip.
 constexpr OpRow rows::scatter{
     .doc =
         "(index i32, updates): rows of zeros, to which the updates are added in index order. "

@@ -14,7 +14,7 @@ void check_operands(const OpSignature& op, const OperandCount& count) {
   reject(op, "has {} operands; it takes {} to {}", given, count.least, count.most);
 }
 
-/// Returns the names of the attributes for a message, such as "kind, dims".
+/// Returns the names of the attributes, such as "kind, dims", for a message.
 std::string names(const Attrs& attrs) {
   std::string text;
   for (const Attr& attr : attrs) text += fmt::format("{}{}", text.empty() ? "" : ", ", attr.name);

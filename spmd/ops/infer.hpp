@@ -1,6 +1,6 @@
 #pragma once
-/// Computes the type of an op's result from its operands and attributes. Also has the checks that
-/// the rows' inference functions share.
+/// Computes the type of an op's result from the op's operands and attributes. Also provides the
+/// checks that the rows' inference functions share.
 
 #include <algorithm>
 #include <cstdint>
@@ -25,12 +25,12 @@ struct OpSignature {
   OpKind kind;
   std::span<const TensorType> operands;
   std::span<const std::int64_t> attrs;
-  /// The result's type, for the kinds whose attributes don't determine it: constant, iota,
-  /// rng_bit_generator, convert, reshape, broadcast_in_dim and custom_call. For reduce, only its
-  /// dtype counts. Other kinds ignore it.
+  /// The result's type, for kinds whose attributes don't determine it: constant, iota,
+  /// rng_bit_generator, convert, reshape, broadcast_in_dim and custom_call. For reduce, only the
+  /// dtype is used. Other kinds ignore it.
   TensorType result;
-  /// May be null for kinds without atoms, and for collective_permute, whose atoms are then
-  /// unchecked.
+  /// The mesh of the atoms. May be null for kinds without atoms, and for collective_permute, whose
+  /// atoms are then unchecked.
   const Mesh* mesh = nullptr;
 };
 
@@ -41,8 +41,8 @@ TensorType infer_type(const OpSignature& op);
 /// Returns whether `bits` packs distinct atoms of the mesh without a gap.
 bool is_atom_list(const Mesh& mesh, std::uint64_t bits);
 
-// These are for the inference functions of rows. Before those run, the counts of operands and
-// attribute words have been checked, and flags and enumerators are in range.
+// Functions for the inference functions of rows. Before these run, the counts of operands and
+// attribute words have been checked, and flags and enumerators are known to be in range.
 namespace infer {
 
 template <typename... Args>
@@ -121,8 +121,8 @@ inline std::int64_t expect_atoms(const OpSignature& op, std::int64_t bits) {
   return op.mesh->count(AtomList::from_bits(word));
 }
 
-/// Checks that the lists name atoms of the mesh, each at most once. In a global program, which has
-/// no mesh, the lists are empty.
+/// Checks that the lists contain atoms of the mesh, each at most once. In a global program, which
+/// has no mesh, the lists must be empty.
 inline void expect_atom_lists(const OpSignature& op, Words lists) {
   AtomMask seen = 0;
   for (const std::int64_t bits : lists) {
@@ -137,7 +137,7 @@ inline void expect_atom_lists(const OpSignature& op, Words lists) {
   }
 }
 
-/// Returns the number of windows on `size` elements of the operand's dim `dim`. (windows.cpp)
+/// Returns the number of windows over `size` elements of the operand's dim `dim`. (windows.cpp)
 std::int64_t expect_windows(const OpSignature& op, int dim, const WindowDim& window,
                             std::int64_t size);
 

@@ -59,7 +59,7 @@ Elements iota_elements(const Evaluation& e) {
   return result;
 }
 
-/// Draws the words of the whole tensor and takes the chip's part.
+/// Draws the words of the whole tensor, and returns the chip's part.
 Elements random_elements(const Evaluation& e) {
   Shape whole = e.shape();
   std::vector<std::int64_t> at;

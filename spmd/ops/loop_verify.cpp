@@ -76,8 +76,8 @@ class LoopsCheck {
     if (loops_.of_op(op) != second) refuse(op, "isn't in the second branch of its cond");
   }
 
-  /// Checks that both branches exist, that the second follows the first directly, and that the
-  /// merges are at the end.
+  /// Checks that both branches exist, that the second branch directly follows the first, and that
+  /// the merges are at the end.
   void check_branch(const LoopRange& range) const {
     if (range.other == kNoId) refuse(range.begin, "has no otherwise op");
     const LoopRange& other = loops_[range.other];
@@ -130,8 +130,8 @@ class LoopsCheck {
     }
   }
 
-  /// Checks that values made in a loop are read only there, and that the initial value of a carry
-  /// is made outside.
+  /// Checks that values made in a loop are read only in that loop, and that the initial value of a
+  /// carry is made outside.
   void check_reads(OpId op) const {
     const OpKind kind = program_.kind(op);
     const std::uint32_t inner = loops_.of_op(op);

@@ -1,6 +1,6 @@
-/// Defines the ops between a global program and its shard_map functions. In such a function, values
-/// have the shape of a chip's part along some of the mesh's atoms, which are called manual
-/// (manual_axes.hpp).
+/// Defines the ops at the borders between a global program and its shard_map functions. In such a
+/// function, values have the shape of a chip's part along some of the mesh's atoms, which are
+/// called manual (manual_axes.hpp).
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -15,7 +15,7 @@ std::int64_t parts_of(const OpSignature& op, std::int64_t bits) {
   return op.mesh->count(AtomList::from_bits(static_cast<std::uint64_t>(bits)));
 }
 
-/// Checks that the atoms of the dims are among the manual atoms.
+/// Checks that all atoms of the dims are manual atoms. Returns the words of the dims.
 Words expect_dims(const OpSignature& op) {
   const Words dims = op.attrs.subspan(1);
   infer::expect_words(op, static_cast<std::size_t>(op.operands[0].shape.size()) + 1);

@@ -1,7 +1,7 @@
 #pragma once
-/// OpRow: all facts about one op except its kernels, which belong to the device. A pass reads rows
-/// and names no op, unless it is about that op.
-/// docs/adding_an_op.md says how to add an op.
+/// OpRow: everything about one op except its kernels, which belong to the device. Passes read rows
+/// instead of naming ops, unless a pass is about a particular op. docs/adding_an_op.md says how to
+/// add an op.
 
 #include <array>
 #include <cstdint>
@@ -33,7 +33,7 @@ struct OpRow {
   Said<Traits> traits;
 };
 
-/// Each op of op_list.hpp has a row. The file of the op's family defines it.
+/// Each op of op_list.hpp has a row, which the file of the op's family defines.
 namespace rows {
 #define WEFT_ROW(name, number) extern const OpRow name;
 WEFT_OPS(WEFT_ROW)
@@ -58,8 +58,8 @@ inline const OpRow& row(OpKind kind) {
 inline bool is_elementwise(OpKind kind) { return row(kind).traits->elementwise; }
 /// Returns whether the op exchanges data with other chips. all_slice doesn't.
 inline bool is_collective(OpKind kind) { return row(kind).traits->meets; }
-/// Returns the atoms such that all chips that differ only in these atoms meet in the op. Returns 0
-/// if no chips meet or only some may, as in a permute.
+/// Returns the atoms of the op's groups: chips that differ only in these atoms meet in the op.
+/// Returns 0 if no chips meet, or only some may, as in a permute.
 AtomMask meeting_atoms(const Program& program, OpId op);
 inline bool moves_only(OpKind kind) { return row(kind).traits->moves_only; }
 /// Returns whether the op is a composite, which has a kernel of its own but can be expressed in
@@ -68,8 +68,9 @@ inline bool is_composite(OpKind kind) { return *row(kind).decompose != nullptr; 
 /// Returns false if the op passes no cotangent to its operands.
 inline bool has_gradient(OpKind kind) { return row(kind).gradient->how != Gradient::How::constant; }
 
-/// Follows `value` back through ops that pick elements, in any shape, order and dtype, and returns
-/// the value from which these come. With Picks::all, doesn't follow ops that omit some elements.
+/// Follows `value` back through ops that only pick elements, in any shape, order and dtype, and
+/// returns the value from which the elements come. With Picks::all, doesn't follow ops that omit
+/// some elements.
 ValueId picked_from(const Program& program, ValueId value, Picks least = Picks::some);
 
 /// Returns whether the op's result is a sum of bf16 or f16 whose parts on the chips are f32 until
@@ -79,8 +80,8 @@ inline bool has_wide_parts(const Program& program, OpId op) {
          is_half(program.type(program.result(op)).dtype);
 }
 
-/// Returns the side table that the op's attributes index: elements, constraint or target. Otherwise
-/// returns integer.
+/// Returns the table to which the op's attributes refer: elements, constraint or target. For an op
+/// without such attributes, returns integer.
 inline Form table_of(OpKind kind) {
   const Attrs& attrs = *row(kind).attrs;
   const Form form = attrs.empty() ? Form::integer : attrs.front().form;
@@ -91,18 +92,18 @@ inline Form table_of(OpKind kind) {
 FactorRule factor_rule(const Program& program, OpId op);
 /// Returns the rule of an elementwise op with one operand of this shape.
 FactorRule identity_rule(const Shape& shape);
-/// The shapes and layouts of an op's tensors on a chip. When a program is padded, these are the
-/// shapes of the whole padded tensors.
+/// The shapes and layouts of an op's tensors on a chip. For padding, these are the shapes of the
+/// whole padded tensors.
 struct PartShapes {
   std::span<const Shape* const> operands;
   const Shape& result;
   std::span<const Sharding> operand_layouts{};
-  const Sharding* result_layout = nullptr;  ///< null for padding: atoms stay unchanged
+  const Sharding* result_layout = nullptr;  ///< null for padding, in which atoms stay unchanged
 };
-/// Returns the op's attributes for a part of these shapes.
+/// Returns the attributes that the op has for parts of these shapes.
 std::vector<std::int64_t> attrs_of_part(const Program& program, OpId op, const PartShapes& shapes);
-/// Returns the positions of the chip's part, by attribute word with OnChip::atoms. If `mesh` is
-/// null, the part is the whole.
+/// Returns the positions of the chip's part, one for each attribute word with OnChip::atoms. If
+/// `mesh` is null, the part is the whole tensor.
 std::vector<PartPlace> place_on_chip(const Program& program, OpId op, const Mesh* mesh,
                                      int position);
 /// Returns the op's flops on a chip of this mesh (cost.hpp).

@@ -46,8 +46,8 @@ constexpr OperandCount operands(std::uint8_t count) { return {count, count}; }
 
 using Infer = TensorType (*)(const OpSignature&);
 
-/// Says how the dims of operands and result correspond: by a text, or by a function if the
-/// attributes decide it. The rule `none` is for ops that never occur in a global program.
+/// Says how the dims of operands and result correspond. A text says it, or, if the attributes
+/// decide it, a function. The rule `none` is for ops that never occur in a global program.
 struct Rule {
   RuleText text{};
   FactorRule (*function)(const Program&, OpId) = nullptr;
@@ -60,10 +60,10 @@ struct Rule {
 enum class Spreads : std::uint8_t {
   later,
   first,      ///< elementwise ops, reshape, transpose
-  broadcast,  ///< later than `first`; until the last round only from the result to the operand
+  broadcast,  ///< after all `first` ops; until the last round only from result to operand
 };
 
-/// Adapts sizes in the attribute words of a chip's part that the Attr list doesn't describe.
+/// Adapts the sizes in a chip's attribute words that the op's list of Attr doesn't describe.
 using Resize = void (*)(std::span<std::int64_t> words, const Shape& whole, const Shape& part);
 
 /// Says whether the op's dims may be padded.
@@ -74,12 +74,12 @@ enum class Pads : std::uint8_t {
   with_zeros,  ///< only if the padding of its operands is 0
 };
 
-/// The effect of the op on one operand if the other is a number. In a multiplication, either
-/// operand may be the number.
+/// The effect of an op on one operand if the other is a number. Of a multiplication, either operand
+/// may be the number.
 enum class Scaling : std::uint8_t { nothing, negates, multiplies, divides, raises };
 
-/// Says which operands may stay partial sums, whose other parts are on other chips. The result is
-/// then a partial sum too.
+/// Says which operands may stay partial sums while the other parts of the sums are on other chips.
+/// The result is then a partial sum too.
 struct Linearity {
   enum class In : std::uint8_t { nothing, first, one, all_together };
   In in = In::nothing;
@@ -102,12 +102,12 @@ struct Gradient {
     constant,
     function,
     decomposition,  ///< the gradient of the ops that decompose() makes
-    target,         ///< made by the custom op's vjp
-    loop,           ///< made with the whole loop, at whose border the op is
-    refused,        ///< the op never occurs in a program that is differentiated
+    target,         ///< the vjp of the custom op makes it
+    loop,           ///< the op is at the border of a loop, and its gradient is made with the loop's
+    refused,        ///< none, since the op never occurs in a program that is differentiated
   };
-  /// Appends the cotangent of operand `index`, given the result's cotangent. Returns kNoId to use
-  /// the gradient of the decomposition.
+  /// Appends the cotangent of operand `index`, given the result's cotangent. Returns kNoId if the
+  /// gradient of the decomposition must be used.
   using Function = ValueId (*)(Builder&, const ForwardOp&, std::size_t index, ValueId cotangent);
   How how = How::constant;
   Function function = nullptr;
@@ -117,11 +117,11 @@ struct Gradient {
 };
 inline constexpr Gradient by_decomposition{Gradient::How::decomposition};
 
-/// Appends primitives that compute the same as the op, to a global program.
+/// Appends primitives that compute the same as the op. For global programs.
 using Decompose = ValueId (*)(Builder&, std::span<const ValueId> operands, Words attrs);
 
-/// Says whether each element of the result is an element of the first operand (at the border of a
-/// loop or branch, of the second), perhaps in another dtype.
+/// Says whether each element of the result is an element of the first operand, perhaps in another
+/// dtype. At the border of a loop or branch, it is the second operand.
 enum class Picks : std::uint8_t {
   nothing,
   some,
@@ -129,21 +129,21 @@ enum class Picks : std::uint8_t {
 };
 
 struct Traits {
-  bool elementwise = false;  ///< runs in one loop with adjacent elementwise ops
+  bool elementwise = false;  ///< runs in one loop together with adjacent elementwise ops
   bool moves_only = false;   ///< not reported as a value's origin: copies, barriers, collectives
   bool on_demand = false;    ///< each chip can make the result by itself, in any layout
-  bool near = false;         ///< cheap: may move forward to fill a bucket of all_reduces
-  bool product = false;      ///< kept by checkpoint(save_dots)
+  bool near = false;         ///< cheap, so it may move forward to fill a bucket of all_reduces
+  bool product = false;      ///< checkpoint(save_dots) keeps the result
   bool unique = false;       ///< never merged with an equal op
-  bool meets = false;        ///< waits for other chips: it is a collective
+  bool meets = false;        ///< waits for other chips: a collective
   bool permutes = false;     ///< each chip receives from only one chip
-  bool border = false;       ///< stands at the border of a loop, which is its first operand
-  bool vanishes = false;     ///< affects only gradients; afterwards its operand replaces it
-  /// Computes bf16 and f16 in f32 and rounds once, even if each chip computes only a part. Its
+  bool border = false;       ///< is at the border of a loop, which is the op's first operand
+  bool vanishes = false;     ///< affects only gradients; later, the op is replaced by its operand
+  /// Computes bf16 and f16 in f32 and rounds once, even if each chip computes only a part. The op's
   /// primitives and partial sums are then f32, and it returns partial sums in f32 on request.
   bool rounds_once = false;
   Picks picks = Picks::nothing;
-  std::int8_t reads_part_of = -1;      ///< operand of which a part as large as the result is read
+  std::int8_t reads_part_of = -1;  ///< operand of which only a part as large as the result is read
   Reorder reorder = Reorder::refused;  ///< elementwise ops need no entry
 };
 

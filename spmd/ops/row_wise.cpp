@@ -47,7 +47,7 @@ TensorType normalized_grad_type(const OpSignature& op) {
   return normalized_type(op);
 }
 
-/// Returns the type with one number for each row of x.
+/// Returns the type that has one number for each row of x.
 TensorType losses(const OpSignature& op) {
   const TensorType& x = expect_rows(op);
   const Shape rows(std::span(x.shape.begin(), x.shape.end() - 1));
@@ -82,7 +82,7 @@ class Rows {
   ValueId times(ValueId a, double factor) {
     return mul(a, builder_.constant(factor, builder_.type(a)));
   }
-  /// Returns one number for each row. spread() repeats it for the row's elements.
+  /// Reduces each row to one number. spread() repeats that number for each element of the row.
   ValueId reduce(ReduceKind kind, ValueId a) {
     return builder_.reduce(kind, a, std::array<std::int64_t, 1>{type_.shape.size() - 1});
   }
@@ -131,7 +131,7 @@ ValueId log_softmax_grad_primitives(Builder& builder, std::span<const ValueId> o
 
 struct NormalizedValue {
   ValueId y;
-  ValueId scale;  ///< the factor of the centered row, spread over the row
+  ValueId scale;  ///< the factor of the centered row, repeated over the row
 };
 
 NormalizedValue normalize_value(Rows& r, ValueId x, const Normalization& normalization) {
@@ -156,8 +156,8 @@ ValueId normalize_grad_primitives(Builder& builder, std::span<const ValueId> ope
   return r.mul(scale, r.sub(level, r.mul(y, r.spread(r.mean(r.mul(g, y))))));
 }
 
-/// Compares labels with class numbers instead of gathering, so that each chip handles its own
-/// classes.
+/// Marks the element of each row's label. It compares labels with class numbers instead of
+/// gathering, so that each chip handles its own classes.
 ValueId is_label(Builder& builder, Rows& r, ValueId x, ValueId labels) {
   const Shape& shape = builder.type(x).shape;
   const ValueId classes = builder.iota({DType::i32, shape}, shape.size() - 1);
@@ -259,7 +259,7 @@ Elements normalize_grad_row(Row x, Row g, const Normalization& normalization) {
   return result;
 }
 
-/// Applies `of_row` to each row of the first and the last operand.
+/// Applies `of_row` to each row of the first operand and the same row of the last operand.
 template <typename OfRow>
 Elements by_row(const Evaluation& e, OfRow of_row) {
   const Shape& shape = e.operand_shape(0);
@@ -290,7 +290,7 @@ Elements normalize_grad_elements(const Evaluation& e) {
       e, [&](Row x, Row g) { return normalize_grad_row(x, g, normalization_of(e.attrs())); });
 }
 
-/// With the losses' cotangent `g`, returns the cotangent of x. If `g` is null, returns the losses.
+/// Returns the cotangent of x, given the losses' cotangent `g`. If `g` is null, returns the losses.
 Elements entropy(const Evaluation& e, const Elements* g) {
   const Shape& shape = e.operand_shape(0);
   const auto classes = static_cast<std::size_t>(shape[shape.size() - 1]);

@@ -65,14 +65,14 @@ TensorType reversed(const OpSignature& op) {
 
 // The following functions return the factor rules of ops.
 
-/// Walks over a shape from the major dim, and takes each dim in pieces from its major side.
+/// Walks over a shape from the major dim on, and takes each dim in pieces, from its major side.
 struct DimWalk {
   std::size_t tensor;
   const Shape& shape;
   int dim = 0;
-  std::int64_t left = 1;  // the remaining size of dim - 1, the current dim
+  std::int64_t left = 1;  // the rest of dim - 1, which is the current dim
 
-  /// Moves on to a dim with a remaining size; returns false at the end.
+  /// Moves on to a dim of which something is left; returns false at the end.
   bool advance() {
     while (left == 1 && dim < shape.size()) left = shape[dim++];
     return left != 1;
@@ -81,7 +81,7 @@ struct DimWalk {
     rule.put(tensor, dim - 1, factor);
     left /= size;
   }
-  /// Takes the remaining size of the dim as a factor that the other shape doesn't have.
+  /// Takes the rest of the dim as a factor that the other shape doesn't have.
   std::int64_t take_alone(RuleMaker& rule) {
     const std::int64_t size = left;
     take(rule, rule.add_factor(size, FactorType::need_replication), size);
@@ -89,9 +89,9 @@ struct DimWalk {
   }
 };
 
-/// Walks over both shapes with running products. While the products are equal, both shapes have a
-/// common factor: the gcd of the remaining sizes of their current dims. If the gcd is 1, each side
-/// gets factors of its own until the products are equal again.
+/// Walks over both shapes with running products. While the products are equal, both shapes get a
+/// common factor: the gcd of what is left of their current dims. If the gcd is 1, each shape gets
+/// factors of its own until the products are equal again.
 FactorRule reshape_rule(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);
   const Shape& to = program.shape(program.result(op));
@@ -160,7 +160,7 @@ FactorRule broadcast_rule(const Program& program, OpId op) {
   return rule.take();
 }
 
-/// A dim that is reversed can't be sharded.
+/// Returns a rule in which dims that are reversed can't be sharded.
 FactorRule reverse_rule(const Program& program, OpId op) {
   const Words dims = program.op_attrs(op);
   const Shape& shape = program.shape(program.result(op));

@@ -1,4 +1,4 @@
-/// Defines the ops that return parts of a tensor, or tensors made of parts.
+/// Defines ops that return a part of a tensor, or a tensor made of parts.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ using namespace infer;
 
 // The following functions infer the type of an op's result.
 
-/// Returns the attributes as three lists. They must have three numbers for each dim of operand 0.
+/// Returns the three lists of the attributes. Each must have a number for each dim of operand 0.
 std::array<Words, 3> expect_triples(const OpSignature& op) {
   const auto dims = static_cast<std::size_t>(op.operands[0].shape.size());
   if (op.attrs.size() != 3 * dims) {
@@ -77,8 +77,8 @@ TensorType joined(const OpSignature& op) {
 
 // The following functions return the factor rules of ops.
 
-/// Returns a rule in which a dim can be sharded if `is_whole(dim)`, because operand and result have
-/// it in common. Other dims can't be sharded. `others` is the number of scalar operands.
+/// Returns a rule in which dim i can be sharded if is_whole(i), because operand and result then
+/// have the dim in common. Other dims can't be sharded. `others` is the number of scalar operands.
 template <typename IsWhole>
 FactorRule window_rule(const Shape& from, std::size_t others, const Shape& to, IsWhole is_whole) {
   RuleMaker rule;
@@ -133,7 +133,7 @@ FactorRule concatenate_rule(const Program& program, OpId op) {
 
 // The following functions append the gradients of ops.
 
-/// Puts g back where the slice was taken, with zeros before, after and between its elements.
+/// Puts g where the slice was taken, with zeros before, after and between its elements.
 ValueId placed_back(Builder& builder, const ForwardOp& op, std::size_t, ValueId g) {
   const TensorType from = builder.type(op.operands[0]);
   const Shape to = builder.type(g).shape;
@@ -167,7 +167,8 @@ ValueId unpadded(Builder& builder, const ForwardOp& op, ValueId g) {
   return builder.slice(g, start, limit, stride);
 }
 
-/// Returns the cotangent of the padding: the sum of g's elements at the positions of padding.
+/// Returns the cotangent of the padding value: the sum of the elements of g at the positions of
+/// padding.
 ValueId padding_cotangent(Builder& builder, const ForwardOp& op, ValueId g) {
   const auto sum = [&](ValueId value) {
     const DimList all = consecutive_dims(0, builder.type(value).shape.size());
@@ -224,7 +225,8 @@ Elements joined_elements(const Evaluation& e) {
   return result;
 }
 
-/// Adapts a slice's attribute words to a chip's part: a dim that is taken whole ends with the part.
+/// Adapts a slice's attribute words to a chip's part: in a dim that is taken completely, the slice
+/// ends at the end of the part.
 void limit_to_part(std::span<std::int64_t> words, const Shape& whole, const Shape& part) {
   const auto dims = static_cast<std::size_t>(whole.size());
   for (std::size_t dim = 0; dim < dims; ++dim) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Computes softmax for the softmax and attention ops, as primitives and as values.
+/// Softmax for the softmax and attention ops, both as primitives and as values.
 
 #include <span>
 

@@ -1,4 +1,4 @@
-/// Defines the ops that change no element, and custom_call.
+/// Defines ops that change no element, and custom_call.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"
@@ -29,7 +29,7 @@ ValueId passed_back(Builder&, const ForwardOp&, std::size_t, ValueId g) { return
 
 Elements unchanged(const Evaluation& e) { return e.operand(0); }
 
-/// Runs the op's own kernel on elements of the program's dtypes.
+/// Runs the op's own kernel on elements that are converted to the program's dtypes.
 Elements custom_elements(const Evaluation& e) {
   std::vector<std::vector<std::byte>> bytes;
   std::vector<const std::byte*> places;
@@ -53,7 +53,8 @@ Elements custom_elements(const Evaluation& e) {
   return result;
 }
 
-/// The op is removed before shardings are chosen, so dims of its other operands need no factors.
+/// Returns a rule in which dims of the other operands can't be sharded. This restricts nothing,
+/// because the op is removed before shardings are chosen.
 FactorRule gradient_rule(const Program& program, OpId op) {
   RuleMaker rule;
   const auto operands = program.op_operands(op);

@@ -151,7 +151,7 @@ void check_tables(const Program& program, OpId op, std::span<const TensorType> o
   }
 }
 
-/// Checks one op. `types` is memory for the types of the operands.
+/// Checks one op. `types` is reused memory for the types of the operands.
 void check_op(const Program& program, const Mesh& mesh, OpId op, std::vector<TensorType>& types) {
   types.clear();
   for (const ValueId operand : program.op_operands(op)) {
@@ -229,7 +229,8 @@ void check_update(const Program& program, const ProgramOutput& output, std::stri
     corrupt("{} is {} but updates \"{}\" of type {}", what, next.to_string(), input.name,
             now.to_string());
   }
-  // In a global program the output may be open. Propagation then makes both equal.
+  // In a global program, the sharding of the output may be open. Propagation then makes both
+  // shardings equal.
   const bool both_closed = input.sharding.open_mask == 0 && output.sharding.open_mask == 0;
   if (both_closed && !output.sharding.same_layout(input.sharding)) {
     corrupt("{} updates \"{}\" but is sharded in another way", what, input.name);

@@ -37,7 +37,7 @@ using namespace infer;
 
 // The following functions infer the type of an op's result.
 
-/// Returns the type of a reduce_window of operand 0 with these attributes.
+/// Returns the result's type of a reduce_window of operand 0 with these attributes.
 TensorType reduced(const OpSignature& op) {
   const TensorType& x = op.operands[0];
   const auto num_dims = static_cast<std::size_t>(x.shape.size());
@@ -67,8 +67,8 @@ TensorType scattered(const OpSignature& op) {
   return op.operands[0];
 }
 
-// The following functions return factor rules. A dim can be sharded if its windows are single
-// elements.
+// The following functions return factor rules. A dim can be sharded if its windows have only one
+// element.
 
 FactorRule reduce_window_rule(const Program& program, OpId op) {
   const Shape& x = program.shape(program.op_operands(op)[0]);
@@ -105,8 +105,8 @@ FactorRule select_and_scatter_rule(const Program& program, OpId op) {
 
 // The following functions append the gradients of ops.
 
-/// Returns whether the operand or g has no elements. The gradient can't be computed with windows
-/// then, because they would be empty.
+/// Returns whether the operand or g has no elements. Then the windows would be empty, so the
+/// gradient can't be computed with them.
 bool is_empty(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
   return builder.type(op.operands[index]).num_elements() == 0 ||
          builder.type(g).num_elements() == 0;
@@ -125,8 +125,8 @@ ValueId reduce_window_cotangent(Builder& builder, const ForwardOp& op, std::size
   return builder.reduce_window(g, reduction);
 }
 
-/// The elements of an operand that windows cover. at() returns those at one position in the
-/// windows.
+/// Splits the elements of an operand by their position in windows: at() returns the elements at one
+/// position.
 class WindowParts {
  public:
   WindowParts(Builder& builder, ValueId x, double padding, std::span<const WindowDim> dims,
@@ -146,7 +146,7 @@ class WindowParts {
     padded_ = builder.pad(x, builder.constant(padding, {type.dtype, {}}), low, high, interior);
   }
 
-  /// Returns element `place` of each window.
+  /// Returns, for each window, the element at position `place` of the window.
   ValueId at(const DimList& place) const {
     DimList start, limit, stride;
     for (std::size_t dim = 0; dim < dims_.size(); ++dim) {
@@ -175,10 +175,10 @@ bool next_place(DimList& place, std::span<const WindowDim> dims) {
 }
 
 /// Returns the cotangent of y: for each window, the element of g at the position that the window
-/// selected. Padding is -inf (inf for a minimum); an element of that value can't be told from
-/// padding.
+/// selected. Padding has the value -inf (inf for a minimum); an element of this value is treated
+/// like padding.
 ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, std::size_t index, ValueId g) {
-  // Only the selection depends on x, and it is piecewise constant, so x has no cotangent.
+  // x has no cotangent, because x affects only the selection, which is piecewise constant.
   if (index == 0 || is_empty(builder, op, index, g)) {
     return builder.constant(0, builder.type(op.operands[index]));
   }
@@ -212,7 +212,7 @@ ValueId scattered_cotangent(Builder& builder, const ForwardOp& op, std::size_t i
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Returns whether x replaces `best`. A NaN is the extremum.
+/// Returns whether x replaces `best` as the extremum. NaN replaces any number.
 bool beats(ReduceKind kind, double x, double best) {
   if (std::isnan(best)) return false;
   return std::isnan(x) || (kind == ReduceKind::max ? x > best : x < best);
@@ -247,7 +247,7 @@ Elements scattered_elements(const Evaluation& e) {
   return result;
 }
 
-/// Counts the operand's elements in all windows together.
+/// Counts the operand's elements in all windows, each as often as windows contain it.
 std::int64_t elements_in_windows(const Program& program, OpId op, const Shape& windows) {
   const Shape& x = program.shape(program.op_operands(op)[0]);
   const WindowReduction reduction = window_reduction_of(program.op_attrs(op));
