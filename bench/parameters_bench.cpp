@@ -51,7 +51,7 @@ Shared& shared() {
   return *memory;
 }
 
-/// Publishes as the job kJob would. No such job runs.
+/// Publishes in place of a job with the id kJob; no such job runs.
 struct Source {
   weft::PublishedMemory memory = weft::PublishedMemory::create(
       kJob, "bench", weft::lay_out({{.name = "weight", .type = {weft::DType::f32, {kElements}}}}),

@@ -50,8 +50,8 @@ void measure_calls(CallsClient& client, std::size_t words, std::chrono::millisec
 }
 
 void measure_stream(CallsClient& client, std::size_t words, std::chrono::milliseconds time) {
-  // Chooses a burst so long that the time for its one answer is negligible, but with not too much
-  // data.
+  // Makes the burst so long that the time for its one answer is negligible, but limits the amount
+  // of data.
   const int burst = static_cast<int>(std::clamp<std::size_t>((8 << 20) / words, 4, 2000));
   check(client.stream(words, burst), words, 0);
   std::int64_t count = 0;

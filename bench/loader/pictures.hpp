@@ -14,11 +14,12 @@ struct PicturesOptions {
   int batch = 50;
 };
 
-/// Decodes each picture and turns a random part of it into 224x224 normalized pixels. weft uses one
-/// reading thread. torch's DataLoader, in its own process, uses torchvision's transforms, if they
-/// are installed (Debian's Pillow uses the same decoder as weft, libjpeg-turbo). The limit only
-/// decodes files from the page cache. weft decodes at half the size if the result is smaller than
-/// that. The ratio of a row is weft's images per second of CPU time divided by the row's.
+/// Measures how fast each picture is decoded, and a random part of it is turned into 224x224
+/// normalized pixels. weft uses one reading thread. torch's DataLoader, in its own process, uses
+/// torchvision's transforms, if they are installed (Debian's Pillow uses the same decoder as weft,
+/// libjpeg-turbo). The limit only decodes files from the page cache. weft decodes a picture at half
+/// its size if the result is even smaller. The ratio of a row is weft's images per second of CPU
+/// time divided by the row's.
 std::vector<TableRow> measure_pictures(const PicturesOptions& options);
 
 }  // namespace weft::bench

@@ -126,7 +126,7 @@ ValueId add_bias(Builder& builder, ValueId scores, ValueId bias) {
   const ValueId all = builder.broadcast_in_dim(bias, type.shape, consecutive_dims(0, 4));
   const ValueId none = builder.constant(kNoScore, type);
   if (builder.type(bias).dtype == DType::pred) return builder.select(all, scores, none);
-  const ValueId is_hidden = builder.compare(CompareDirection::eq, all, none);  // even for NaN
+  const ValueId is_hidden = builder.compare(CompareDirection::eq, all, none);  // NaN scores too
   return builder.select(is_hidden, none, builder.binary(OpKind::add, scores, all));
 }
 

@@ -172,7 +172,7 @@ ValueId atan2_by_first(Formula& f, ValueId other) {
 }
 ValueId atan2_by_second(Formula& f, ValueId other) { return f.neg(atan2_by_first(f, other)); }
 
-/// Uses the derivatives of y = a^b. That with respect to a has the limit 0 at b = 0; that with
+/// The derivative of y = a^b with respect to a has the limit 0 at b = 0. The derivative with
 /// respect to b has the limit 0 at a = 0 if b >= 0. The plain formulas would give 0 * inf there.
 ValueId power_by_base(Formula& f, ValueId exponent) {
   const ValueId zero = f.number(0);

@@ -26,7 +26,7 @@ struct Evaluation {
   const Program& program;
   OpId op;
   std::span<const Elements* const> operands;
-  std::span<const PartPlace> place{};  ///< for each attribute word with OnChip::atoms
+  std::span<const PartPlace> place{};  ///< one for each attribute word with OnChip::atoms
 
   const TensorType& type() const { return program.type(program.result(op)); }
   const Shape& shape() const { return type().shape; }

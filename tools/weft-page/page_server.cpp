@@ -23,7 +23,7 @@ using Request = httplib::Request;
 using Response = httplib::Response;
 using Handled = httplib::Server::HandlerResponse;
 
-/// Each reader of events occupies a thread.
+/// The number of threads; each reader of events occupies one.
 constexpr std::size_t kThreads = kEventReadersMax + 8;
 constexpr int kReadTimeout_s = 2;
 
@@ -78,7 +78,7 @@ std::int64_t number_of(const std::string& text) {
   return number;
 }
 
-/// Counts a reader of events while it exists; their number is limited.
+/// Takes one of the limited places for readers of events, and frees the place when destroyed.
 class ReaderPlace {
  public:
   explicit ReaderPlace(std::atomic<int>& taken) : taken_(taken) {

@@ -36,7 +36,7 @@ namespace {
 using Json = nlohmann::json;
 
 struct PlanArguments {
-  LaunchOptions launch{};  ///< if a plan's file is shown, the command is only its path
+  LaunchOptions launch{};  ///< for a plan's file, `command` has only the file's path
   bool json = false;
   bool stablehlo = false;
   ProfileOptions profile{};

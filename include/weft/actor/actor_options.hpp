@@ -53,7 +53,7 @@ enum class ActorGivesUp : std::uint8_t {
 struct Supervision {
   int max_restarts = 0;  ///< restarts in the mesh within `within_s`; -1: no limit
   double within_s = 0;   ///< seconds; 0: the whole life of the mesh
-  /// Seconds before the first restart. They double with each further one, up to 30 s.
+  /// Seconds before the first restart. The time doubles with each further restart, up to 30 s.
   double backoff_s = 0.1;
   /// Seconds that one run of an endpoint or of work() may take; 0: no limit. The process of an
   /// actor that takes longer is killed. Only for actors in processes(n).
@@ -78,10 +78,10 @@ struct SpawnOptions {
 };
 
 /// The hosts of an actor system. As for a job (docs/clusters.md), the same program is started on
-/// each host. Each makes the system with the same options. On host 0 the constructor returns. On
-/// another host it runs the processes that host 0 places there, and ends the program when the
-/// system ends; so the program's jobs run on host 0 alone. Without WEFT_HOSTS and without a
-/// launcher, the system is on one host.
+/// each host. Each makes the system with the same options. On host 0, the system's constructor
+/// returns. On another host, the constructor runs the processes that host 0 places there, and ends
+/// the program when the system ends; so the program's jobs run on host 0 alone. Without WEFT_HOSTS
+/// and without a launcher, the system is on one host.
 struct ActorHosts {
   /// A folder that all hosts can access: a file in it tells them how to reach each other. It isn't
   /// used if WEFT_TRAINER and WEFT_SECRET_FILE are set.

@@ -1,5 +1,5 @@
 #pragma once
-/// Running calls of actors, without C++ types. Programs use Future instead.
+/// Calls of actors that are under way, without their C++ types. Programs use Future instead.
 
 #include <chrono>
 #include <cstddef>

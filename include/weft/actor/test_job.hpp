@@ -26,7 +26,7 @@ class Job;
 
 /// A row that an actor has published.
 struct TestRow {
-  std::uint64_t version = 0;                   ///< of ExperienceWriter::loan()
+  std::uint64_t version = 0;                   ///< as given to ExperienceWriter::loan()
   std::map<std::string, HostTensor> fields{};  ///< copies of the row's fields, by name
 };
 

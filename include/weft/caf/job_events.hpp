@@ -16,7 +16,7 @@ struct JobStarted {
   JobInfo job{};
 };
 struct JobReported {
-  Metrics metrics{};  ///< the report, of worker 0
+  Metrics metrics{};  ///< worker 0's report
 };
 struct JobLost {
   Failure failure{};  ///< the loss of a worker that the job survives; at the end, Result::error

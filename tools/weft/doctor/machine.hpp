@@ -30,7 +30,7 @@ struct Machine {
     std::uint64_t locked_bytes = kNoLimit;
   };
   struct Clock {
-    bool has_tsc = false;  ///< only for x86
+    bool has_tsc = false;  ///< only x86 has a TSC
     bool constant = false;
     bool nonstop = false;
     std::string source{};  ///< the kernel's clock source; "": unknown

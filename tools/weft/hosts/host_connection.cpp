@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-/// The exit code of the host's half if it can't start the program, as a shell's.
+/// The exit code of the host's half if it can't start the program; a shell has the same code.
 constexpr int kCannotStart = 127;
 
 void close_fd(int& fd) {

@@ -1,6 +1,6 @@
 #pragma once
-/// `weft inspect`: shows the jobs of this user, the actors of a job by its board, or the tensors of
-/// a checkpoint.
+/// `weft inspect`: shows the jobs of this user, the actors of a job (read from its board), or the
+/// tensors of a checkpoint.
 
 #include <CLI/CLI.hpp>
 

@@ -29,7 +29,7 @@ struct FeedMessage {
 /// with the contents of the run folder, or else with the last snapshot.
 class PageFeed {
  public:
-  /// Throws the errors of JobReader::read().
+  /// Makes a feed of a job. Throws the errors of JobReader::read().
   explicit PageFeed(JobReader reader);
   /// Makes a feed of an actor system. `system` is its first snapshot.
   explicit PageFeed(SystemSnapshot system);

@@ -34,8 +34,7 @@ std::optional<std::string> job_of(pid_t trainer) {
   return {};
 }
 
-/// Returns whether the program died by a fault of its own or the OOM killer, rather than by a
-/// request.
+/// Returns whether the program died of a fault or of the OOM killer, rather than by request.
 bool was_lost(const siginfo_t& ended) {
   if (ended.si_code == CLD_EXITED) return false;
   return ended.si_status != SIGINT && ended.si_status != SIGTERM && ended.si_status != SIGHUP &&

@@ -77,7 +77,7 @@ ChipLimits limits_of(const Snapshot& job, const ProfileOptions& options, const P
   const bool given = options.gflops > 0 && options.gbytes > 0;
   ChipLimits limits;
   if (!given) {
-    // A plan without a mesh is for one chip, but each worker runs one at the same time.
+    // A plan without a mesh is for one chip, but all workers run such plans at the same time.
     const int chips = std::max(job.header.num_chips, 1);
     limits = measure_limits(chips, usable_cores(), most_bytes(plan, mesh));
   }
