@@ -45,7 +45,7 @@ class Storage {
   /// Fills `out` with bytes of the object from `offset` on; the object has at least offset +
   /// out.size() bytes. Throws io if the object has changed its version since open().
   virtual void read(const StoredObject& object, std::uint64_t offset, std::span<std::byte> out) = 0;
-  /// Stores an object of `bytes` bytes. Readers see it whole, or not at all. Returns false, and
+  /// Stores an object of `bytes` bytes. Readers see it complete, or not at all. Returns false, and
   /// changes nothing, if an object exists and `mode` doesn't allow replacing it. Throws what
   /// `source` throws.
   virtual bool put(const std::string& url, std::uint64_t bytes, const ByteSource& source,

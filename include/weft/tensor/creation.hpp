@@ -1,5 +1,5 @@
 #pragma once
-/// Functions that make tensors without data: like torch.zeros and torch.arange. The tensors are
+/// Functions that make tensors without data, like torch.zeros and torch.arange. The tensors are
 /// constants of the program, and each chip makes its own part.
 
 #include <cstdint>
