@@ -121,8 +121,8 @@ void annotate(Gpt& net, const weft::AdamW& optimizer, const weft::Mesh& mesh,
     };
   }
   if (options.tensor_parallel) {
-    // The vocabulary's size is seldom a multiple of the number of chips. Then `tokens` and `head`
-    // are padded.
+    // The vocabulary's size is seldom a multiple of the number of chips. If it isn't, `tokens` and
+    // `head` are padded.
     weft::tensor_parallel(net, mesh,
                           {{"tokens", Style::columns},
                            {"head", Style::columns},

@@ -42,7 +42,7 @@ struct Discriminator : weft::Module {
   }
 };
 
-/// Returns the loss for logits of images that are all real, or all fake if `real` is false.
+/// Returns the loss of logits that should judge all images real, or fake if `real` is false.
 Tensor judged(const Tensor& logits, bool real) {
   return weft::binary_cross_entropy_with_logits(logits, weft::full(logits.shape(), real ? 1 : 0));
 }

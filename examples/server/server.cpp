@@ -3,9 +3,9 @@
 /// stops its jobs cleanly.
 ///
 ///   curl -X POST localhost:8080/jobs -d '{"steps": 2000}'   {"job":"93ef4a..."}
-///   curl localhost:8080/jobs                                all of them
-///   curl localhost:8080/jobs/93ef4a                         one: its phase, last report, result
-///   curl -X DELETE localhost:8080/jobs/93ef4a               stops it
+///   curl localhost:8080/jobs                                all jobs
+///   curl localhost:8080/jobs/93ef4a                         a job's phase, last report, result
+///   curl -X DELETE localhost:8080/jobs/93ef4a               stops the job
 
 #include <map>
 #include <mutex>
