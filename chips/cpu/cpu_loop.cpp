@@ -63,23 +63,24 @@ class LoopLoader {
   bool is_tile(ValueId value) const { return plan_.slots[value].place == Place::tile; }
   bool is_added(ValueId value) const { return is_added_by_loops(program_, plan_.slots, value); }
 
-  /// Returns whether the whole loop can run at once, row by row. For this, all its ops must be
-  /// compiled, and all spreads that they read must have rows of the same size. Sets `columns`.
+  /// Returns whether the loop can run over all elements at once, row by row: whether all its ops
+  /// are compiled, and all spreads that they read have rows of the same size. Sets `columns` to
+  /// this size.
   bool runs_at_once();
   /// Adds the op to the chain. Returns false for an op that isn't compiled.
   bool add(Chain& chain, OpId op) const;
   jit::Lane lane(Chain& chain, ValueId value) const;
-  /// Returns true if the value must be stored: in memory, or in a tile that another step of the
-  /// loop reads. `own` has counted the reads of the value by the chain's own ops.
+  /// Returns whether a chain must store the value, because it has a place in memory or another step
+  /// of the loop reads it. `own` has counted the reads by the chain's own ops.
   bool is_read_elsewhere(const Reads& own, ValueId value) const;
   void finish(Chain chain);
   void load_op(OpId op);
   std::optional<std::size_t> fill_operand(OpId op) const;
 
-  /// Returns the place of the value. Until place_tiles() is called, `offset` of a tile is the
-  /// number of the value.
+  /// Returns the place of the value. For a tile, `offset` is the number of the value until
+  /// place_tiles() replaces it.
   CpuPlan::Operand placed(ValueId value) const;
-  /// Returns the operand as one that is read tile by tile.
+  /// Returns the operand changed so that it is read tile by tile.
   static CpuPlan::Operand tiled(CpuPlan::Operand operand, DType dtype);
   void place_tiles();
 
@@ -88,7 +89,7 @@ class LoopLoader {
   const Program& program_;
   const PlanStep& fused_;
   std::span<const TileBuffer> buffers_;
-  Reads reads_;  ///< the reads of all ops of the loop
+  Reads reads_;  ///< the reads by all ops of the loop
   CpuPlan::Loop loop_;
 };
 
@@ -174,8 +175,8 @@ bool LoopLoader::is_read_elsewhere(const Reads& own, ValueId value) const {
 
 void LoopLoader::finish(Chain chain) {
   if (chain.ops.empty()) return;
-  // The ops are added to a second chain, because only now it is known which results must be stored.
-  // Each result is stored after its op has read its operands.
+  // The ops are added to a new chain, because only now it is known which results must be stored. A
+  // result is stored right after the op that computes it.
   Chain whole;
   Reads own;
   for (const OpId op : chain.ops) own.add(program_, op);
@@ -199,13 +200,13 @@ void LoopLoader::finish(Chain chain) {
   loop_.chains.push_back({std::move(code), std::move(whole.streams)});
 }
 
-/// Returns the number of the operand of which the op's kernel reads only one element; std::nullopt
-/// if there is none. The operand is a fill, and each loop writes only one tile of it.
+/// Returns the number of the operand of which the op's kernel may read only one element, because it
+/// is a fill; std::nullopt if there is none.
 std::optional<std::size_t> LoopLoader::fill_operand(OpId op) const {
   const auto operands = program_.op_operands(op);
   const std::size_t first = program_.kind(op) == OpKind::select ? 1 : 0;
-  // Only a kernel with several operands can read one as a single element. Kernels that check values
-  // need all elements.
+  // Only kernels with several operands can read an operand as a single element, and kernels that
+  // check values need all elements.
   if (source_.checks || operands.size() < 2) return {};
   for (std::size_t i = operands.size(); i-- > first;) {
     if (is_tile(operands[i]) && is_fill(operands[i])) return i;
@@ -233,8 +234,9 @@ CpuPlan::Operand LoopLoader::tiled(CpuPlan::Operand operand, DType dtype) {
   return operand;
 }
 
-/// Gives each tile its place. Compiled ops read and write tiles in an order for which the plan's
-/// tile buffers aren't safe, so with compiled ops each value gets a tile of its own.
+/// Gives each tile its place. If the loop has compiled ops, each value gets a tile of its own,
+/// because these ops read and write tiles in an order for which the plan's tile buffers aren't
+/// safe.
 void LoopLoader::place_tiles() {
   std::map<ValueId, std::uint64_t> buffer_of;
   std::uint64_t buffer_bytes = 0;

@@ -7,15 +7,16 @@
 
 namespace weft {
 
-/// The facts about the plan that load_loop() needs.
+/// What load_loop() needs to know about the plan.
 struct LoopSource {
   const Plan& plan;
   std::function<CpuPlan::Operand(ValueId)> operand{};  ///< returns the place of a value on the chip
-  /// Returns the operands that a loop adds up, in this order, for the result of a reduce_scatter.
+  /// Returns the operands that a loop adds up, in this order, to get the result of a
+  /// reduce_scatter.
   std::function<std::vector<CpuPlan::Operand>(ValueId)> addends{};
   std::function<CpuPlan::Step(OpId)> step{};  ///< returns an op with its kernel
-  bool checks = false;                        ///< kernels check for NaN and infinity
-  bool compiles = false;                      ///< ops are compiled together to machine code
+  bool checks = false;                        ///< whether kernels check for NaN and infinity
+  bool compiles = false;                      ///< whether ops are compiled together to machine code
 };
 
 /// Returns the fused loop of the plan's step number `step`.

@@ -33,7 +33,7 @@ class PlanLoader {
   CpuPlan::Loop loop(std::size_t step) const;
   /// Returns the place of a value on the chip.
   CpuPlan::Operand operand(ValueId value) const;
-  /// Returns the operands that a loop adds up for the result of a reduce_scatter.
+  /// Returns the operands that a loop adds up to get the result of a reduce_scatter.
   std::vector<CpuPlan::Operand> addends(ValueId value) const;
 
  private:
@@ -127,8 +127,8 @@ class RangeLoader {
   RangeLoader(const PlanLoader& loader, const Program& program, CpuPlan& loaded)
       : loader_(loader), program_(program), loaded_(loaded) {}
 
-  /// begin(), repeat(), test() and branch() call `note(text)` for the step that they added last.
-  /// The text describes that step.
+  /// begin(), repeat(), test() and branch() call `note(text)` with a text that describes the step
+  /// that they added last.
   template <typename Note>
   void begin(const PlanStep& step, const Note& note) {
     for (OpId op = step.first + 1; op < step.end(); ++op) add(op, note);
@@ -157,8 +157,7 @@ class RangeLoader {
     if (program_.kind(op) == OpKind::otherwise) go_on_here();
     test(op, note);
   }
-  /// Makes the next step the target to which the last test or branch jumps if its condition is
-  /// false.
+  /// Makes the last test or branch jump to the next step if its condition is false.
   void go_on_here() {
     loaded_.steps[waiting_.back()].unless_holds = loaded_.steps.size();
     waiting_.pop_back();
@@ -203,7 +202,7 @@ CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicat
   };
   RangeLoader ranges(loader, program, loaded);
   const std::vector<Flight> in_flight = flights(plan.steps);
-  std::vector<std::int32_t> flying;  // calls whose waits come, in the order of their waits
+  std::vector<std::int32_t> flying;  // started calls whose waits follow, in their order
   auto summary = summaries.begin();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];

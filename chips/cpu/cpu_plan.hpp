@@ -23,8 +23,8 @@ struct CpuPlan final : LoadedPlan {
   struct Operand {
     Place place = Place::temp;
     int chip = 0;
-    std::uint64_t offset = 0;      ///< offset in that memory; for an input or output, its number
-    std::uint64_t within = 0;      ///< for an input or output: offset within it
+    std::uint64_t offset = 0;      ///< offset in this memory; for an input or output, its number
+    std::uint64_t within = 0;      ///< for an input or output: offset in its buffer
     std::uint64_t tile_bytes = 0;  ///< in a fused loop: distance between tiles; 0 for a tile buffer
   };
   struct Step {
@@ -35,11 +35,11 @@ struct CpuPlan final : LoadedPlan {
     Operand result{};
     std::int32_t chain = -1;  ///< in a fused loop: index in its `chains`; -1: runs the kernel
     std::int32_t call = -1;   ///< index in `calls`
-    bool goes_on = false;     ///< the call goes on beside the next steps, up to its wait
-    bool waits = false;       ///< the step waits for that call
+    bool goes_on = false;     ///< the call runs on during the next steps, up to its wait
+    bool waits = false;       ///< the step waits for an earlier call that `goes_on`
     std::int32_t loop = -1;   ///< index in `loops`
-    /// Index of a program's loop in `ranges`, or -1. The loop begins with this step, or ends with
-    /// it if `repeats`. If `call`, `loop` and `range` are all -1, the step runs its kernel.
+    /// Index in `ranges` of a loop of the program, or -1. The loop begins with this step, or ends
+    /// with it if `repeats`. If `call`, `loop` and `range` are all -1, the step runs its kernel.
     std::int32_t range = -1;
     bool repeats = false;
     /// The step with which to continue if the kernel's result, of type pred[], is false. kNever:
@@ -75,8 +75,8 @@ struct CpuPlan final : LoadedPlan {
     std::vector<SpreadTile> spreads;
     std::vector<AddedTile> sums;
     std::int64_t num_elements = 0;
-    std::int64_t columns = 0;       ///< columns if it runs over all elements at once; else 0
-    std::size_t scratch_bytes = 0;  ///< for all tiles of the loop
+    std::int64_t columns = 0;       ///< row size if it runs over all elements at once, else 0
+    std::size_t scratch_bytes = 0;  ///< bytes for all tiles of the loop
   };
   /// A loop of the program, such as a scan.
   struct Range {
@@ -96,25 +96,26 @@ struct CpuPlan final : LoadedPlan {
   };
   std::vector<Step> steps;
   std::vector<PreparedCall> calls;
-  /// By call: whether the chip meets its twins on all other hosts in it. Empty if it has none.
+  /// Indexed by call: whether the chip meets its twins on all other hosts in the call. Empty if
+  /// there are no other hosts.
   std::vector<bool> meets_hosts;
   std::vector<Loop> loops;
   std::vector<Range> ranges;
   std::size_t scratch_bytes = 0;
-  std::vector<int> shared_in;  ///< chips whose arenas hold the shared values that this chip stores
+  std::vector<int> shared_in;  ///< chips in whose arenas this chip stores shared values
   /// The index of the step after the plan's update_wait. It is the number of steps if the
   /// update_wait is the last step, and kNever if the plan has no update_wait.
   std::size_t first_update = kNever;
   std::vector<Held> held;
   std::size_t num_inputs = 0;
   std::size_t num_outputs = 0;
-  mutable std::uint64_t runs = 0;  ///< runs begun; the executor counts them on the chip's thread
+  mutable std::uint64_t runs = 0;  ///< number of begun runs, counted on the chip's thread
 };
 
-/// Prepares `plan`. With `checks`, kernels look for NaN and infinity. `shared_begin` is the offset
-/// of the region of shared values in every arena. `events` gets the texts of the steps. Throws
-/// mesh_mismatch if the plan is for another mesh, corrupt if it doesn't verify, unavailable for an
-/// op without a kernel, and the errors of Communicator::prepare().
+/// Prepares `plan`. With `checks`, kernels check for NaN and infinity. `shared_begin` is the offset
+/// of the region of shared values in every arena. The texts of the steps are added to `events`.
+/// Throws mesh_mismatch if the plan is for another mesh, corrupt if verify() refuses it,
+/// unavailable for an op without a kernel, and the errors of Communicator::prepare().
 CpuPlan load_plan(const Plan& plan, const kernels::ChipContext& chip, Communicator& communicator,
                   std::uint64_t shared_begin, const EventWriter& events, bool checks = false);
 

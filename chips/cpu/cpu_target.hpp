@@ -1,6 +1,6 @@
 #pragma once
-/// Describes the CPU as a target of the compiler. A chip is a core that is estimated to move 20
-/// GB/s; a function such as exp takes 0.2 to 0.5 ns per element (decision 0046).
+/// Describes the CPU as a target of the compiler. A chip is one core. It is estimated to move 20
+/// GB/s, and to take 0.2 to 0.5 ns per element for a function such as exp (decision 0046).
 
 #include "spmd/target/target.hpp"
 
@@ -15,7 +15,7 @@ inline constexpr Target kCpuTarget{
     .recomputed_bytes_min = 65536,
     .features_last = true,
     .shared_bytes_min = 65536,
-    .overlap_work_min = 1 << 18,  // about 20 us, in which a thread wakes up
+    .overlap_work_min = 1 << 18,  // about 20 us, the time in which a thread wakes up
     .has_host_address = true,
     .keeps_memory = true,
 };

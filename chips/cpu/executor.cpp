@@ -25,27 +25,27 @@ struct Executor::State {
   Recorder recorder;
   Communicator communicator;
   Commits commits;
-  std::optional<PreparedCall> meeting{};  ///< with the chip's twins on other hosts; absent: none
+  std::optional<PreparedCall> meeting{};  ///< with the chip's twins on other hosts, if any
   ArenaChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
-  kernels::AlignedBuffer scratch{};  ///< for the running kernel; large enough for all loaded plans
-  std::uint64_t temp_bytes = 0;      ///< the maximum over the loaded plans
+  kernels::AlignedBuffer scratch{};  ///< for the running kernel; enough for all loaded plans
+  std::uint64_t temp_bytes = 0;      ///< maximum of the loaded plans
   std::uint64_t shared_bytes = 0;
 
   // The run in progress. If there is none, `plan` is null.
   std::shared_ptr<const CpuPlan> plan{};
   RunBuffers buffers{};
   RunCommit commit{};
-  std::vector<kernels::KernelArgs> loop_args{};  ///< for the running loop, at its current tile
+  std::vector<kernels::KernelArgs> loop_args{};  ///< of the running loop, at its current tile
   std::vector<std::byte*> loop_streams{};        ///< for the loop's chains, one after the other
-  std::vector<std::byte*> addends{};             ///< for a tile of sums in the running loop
+  std::vector<std::byte*> addends{};             ///< of a tile of sums in the running loop
   kernels::AlignedBuffer held{kHeldBytesMax};
   bool holds = false;                 ///< some outputs are in `held`, not yet in their buffers
   std::vector<std::byte*> outputs{};  ///< addresses at which the run writes its outputs
   std::size_t next = 0;               ///< index of the plan's next step
-  bool samples = false;               ///< the run's steps are recorded as events
+  bool samples = false;               ///< whether the run's steps are recorded as events
   std::vector<std::int64_t> done{};   ///< by range of the plan: number of ended iterations
-  bool in_collective = false;         ///< step `next` was started and must be waited for
-  std::uint64_t told = 0;  ///< the last commit that the chip and its twins have told each other
+  bool in_collective = false;         ///< whether the collective of step `next` was started
+  std::uint64_t told = 0;  ///< the last commit of which the chip and its twins informed each other
 
   std::byte* address(const CpuPlan::Operand& operand) {
     switch (operand.place) {
@@ -136,7 +136,8 @@ struct Executor::State {
     if (!goes_on) next = step.unless_holds - 1;
   }
 
-  /// Begins a loop of the program, or ends an iteration and jumps back if another one follows.
+  /// Begins a loop of the program, or ends an iteration and jumps back if another iteration
+  /// follows.
   void count(const CpuPlan::Step& step) {
     const auto index = static_cast<std::size_t>(step.range);
     const CpuPlan::Range& range = plan->ranges[index];
@@ -148,8 +149,8 @@ struct Executor::State {
     if (step.repeats) next = range.body - 1;
   }
 
-  /// Ends the oldest collective that goes on beside the steps. Returns false if it hasn't ended and
-  /// `wait` is false.
+  /// Ends the oldest of the collectives that run during other steps. Returns false if it is still
+  /// running and `wait` is false.
   bool end_begun(bool wait) {
     in_collective = true;
     if (!communicator.end_begun(wait)) return false;
@@ -186,9 +187,9 @@ struct Executor::State {
     holds = false;
   }
 
-  /// Meets the chip's twins on other hosts, unless they have met since the step was committed, for
-  /// only collectives tell what a chip has committed. All chips do so in the same runs: those that
-  /// commit. Returns false if a twin is missing and `wait` is false.
+  /// Makes sure that the chip's twins on other hosts know of its commit. Only collectives inform
+  /// twins, so this runs one unless the twins have met since the commit. All chips do so in the
+  /// same runs: those that commit. Returns false if a twin is missing and `wait` is false.
   bool tell_hosts(bool wait) {
     if (!meeting || told >= commit.step) return true;
     if (!meet(*meeting, wait)) return false;
@@ -196,8 +197,8 @@ struct Executor::State {
     return true;
   }
 
-  /// Returns true when no chip needs the versions of the state any more that the plan overwrites
-  /// next. Returns false if a chip still needs them and `wait` is false.
+  /// Returns true once no chip needs the state's versions that the plan overwrites next. Returns
+  /// false if a chip still needs them and `wait` is false.
   bool may_update(bool wait) {
     if (!tell_hosts(wait)) return false;
     if (wait) {
@@ -276,7 +277,7 @@ Executor::Executor(JobMemory& memory, const Mesh& mesh, int position, const Reco
                                                   .name = "hosts have begun the step"});
 }
 
-// A run in progress may have begun collectives of its plan.
+// Abandons collectives that a run in progress may have begun.
 Executor::~Executor() { state_->communicator.abandon(); }
 
 std::string Executor::limitation() {
@@ -302,9 +303,10 @@ std::shared_ptr<const LoadedPlan> Executor::load(const Plan& plan, bool checks) 
          "smaller batches",
          plan.temp_bytes, plan.shared_bytes, memory.arena_capacity(), room);
   }
-  // Below the buffers, temporaries begin at the lower end and shared values at the upper end. The
-  // two ends must not overlap in any plan or call: another chip may already store shared values of
-  // this plan here while this chip still has the temporaries of an earlier plan or call.
+  // Below the buffers, temporaries begin at the lower end and shared values at the upper end. They
+  // must not overlap, not even between different plans or calls: another chip may already store
+  // shared values of this plan here while this chip still uses temporaries of an earlier plan or
+  // call.
   const std::uint64_t shared_begin = memory.buffers_offset() - plan.shared_bytes;
   auto loaded = std::make_shared<const CpuPlan>(load_plan(
       plan, state_->chip, state_->communicator, shared_begin, state_->recorder.events, checks));

@@ -13,8 +13,9 @@ namespace weft {
 /// The engine of a CPU thread.
 class Executor final : public ArenaEngine {
  public:
-  /// `memory` is that of the host's chips. `local_index` is the chip's index among its worker's
-  /// chips. `network` connects to the chips of other hosts; null if no collective needs them.
+  /// `memory` is the memory of the host's chips. `local_index` is the chip's index among its
+  /// worker's chips. `network` connects to chips of other hosts, and is null if no collective needs
+  /// it.
   Executor(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
            WaitPolicy policy, int local_index = 0,
            std::unique_ptr<CollectiveTier> network = nullptr);

@@ -1,5 +1,6 @@
-/// The kernels of attention and attention_grad. They work on tiles of queries and keys, so the
-/// matrix of all queries by all keys never exists (FlashAttention: T. Dao et al., 2022).
+/// The kernels of attention and attention_grad. They compute tile by tile of queries and keys, so
+/// that the matrix of all queries by all keys is never stored (FlashAttention: T. Dao et al.,
+/// 2022).
 
 #include <algorithm>
 #include <array>
@@ -18,7 +19,7 @@ namespace weft::kernels {
 namespace {
 
 /// Computes the forward pass, one tile of keys after another. When the largest score of a query
-/// changes, QueryTile::keep() scales the sums of the results so far.
+/// changes, QueryTile::keep() rescales the sums computed so far.
 template <typename Products>
 class Forward {
  public:
@@ -95,13 +96,13 @@ class Forward {
   C* scores_;  ///< [keys, queries]: first scores, then the weights that replace them
   typename Products::Weights weight_operands_;
   VectorRows<C> sums_;
-  /// True while a tile whose results were infinite or NaN is computed again. Keys that a query
-  /// doesn't see are then skipped instead of being multiplied by 0.
+  /// True while a tile is computed again because its results were infinite or NaN. Then keys that a
+  /// query doesn't see are skipped instead of multiplied by 0.
   bool only_seen_ = false;
 };
 
-/// Computes the backward pass. For a tile of queries it stores the weights of all keys, so that no
-/// product is computed twice. The rows of keys and of values have the same size.
+/// Computes the backward pass. Stores the weights of all keys for a tile of queries, so that no
+/// product is computed twice. Rows of keys and rows of values must have the same size.
 template <typename Products>
 class Backward {
  public:
@@ -171,7 +172,8 @@ class Backward {
     return {parts.take<C>(count * row), row};
   }
 
-  /// Reads the tile of queries that begins with query `first`, whose row begins at `byte`.
+  /// Reads the tile of queries that begins with query `first`; the row of this query begins at
+  /// `byte` of each operand.
   void begin(const KernelArgs& args, std::int64_t first, std::int64_t byte) {
     queries_.begin(first);
     const std::int64_t count = queries_.count();
@@ -189,7 +191,8 @@ class Backward {
     }
   }
 
-  /// Computes the weights of the keys that the queries see, relative to the largest scores so far.
+  /// Computes the weights of the keys that the queries see, relative to the largest score up to
+  /// each tile of keys.
   void weigh() {
     queries_.for_keys([&](const Tile& tile, std::int64_t j) {
       bool& weighs = weighs_[j / Tile::kKeys];
@@ -218,8 +221,8 @@ class Backward {
     });
   }
 
-  /// Computes the cotangents of the queries again, skipping the keys that a query doesn't see.
-  /// Called if the cotangents were infinite or NaN.
+  /// Computes the cotangents of the queries again, skipping the keys that a query doesn't see. This
+  /// is needed if the cotangents were infinite or NaN.
   void find_of_seen(std::int64_t first) {
     std::fill_n(of_q_.data, kQueries * of_q_.row, C{0});
     queries_.begin(first);
@@ -233,9 +236,10 @@ class Backward {
     });
   }
 
-  /// Scales the tile's weights, which were computed with the largest scores `tops`, to those of the
-  /// whole softmax. Replaces the cotangents of the weights, in slopes_, by those of the scores. The
-  /// score of a key with weight 0 gets cotangent 0, even if the value of the key is NaN.
+  /// Converts the tile's weights, which are relative to the largest scores `tops` at that time, to
+  /// final softmax weights. Replaces the cotangents of the weights, in slopes_, by the cotangents
+  /// of the scores. The score of a key with weight 0 gets cotangent 0, even if the value of the key
+  /// is NaN.
   void find_slopes(const Tile& tile, const C* tops, C* weights) const {
     for (std::int64_t i = 0; i < tile.vectors() * Tile::kLanes; i += Tile::kLanes) {
       const V kept = weight_of(V::load(tops + i) - V::load(queries_.tops() + i));
@@ -254,7 +258,7 @@ class Backward {
 
   const AttentionSizes& sizes_;
   std::int64_t vectors_;  ///< number of vectors in a row
-  std::int64_t depth_;    ///< number of products that are summed for a product along a row
+  std::int64_t depth_;    ///< number of terms of a product along a row
   QueryTile<V, C> queries_;
   typename Products::Rows q_;
   typename Products::Rows g_;
@@ -264,17 +268,18 @@ class Backward {
   TileBias<V, C> bias_;
   C* weights_;    ///< [keys, kQueries]
   C* tops_;       ///< largest scores, [kQueries] for each tile of keys
-  bool* weighs_;  ///< by tile of keys: whether the bias leaves any key a weight above 0
+  bool* weighs_;  ///< by tile of keys: whether the bias shows any of its keys
   C* slopes_;
-  typename Products::Weights weight_operands_;  ///< weights or cotangents, converted for products
-  C* delta_;   ///< FlashAttention's D, by query: the dot product of result and cotangent
-  C* shares_;  ///< the inverse sum of weights, by query
+  typename Products::Weights weight_operands_;  ///< weights or their cotangents, converted
+  C* delta_;   ///< by query: dot product of result and its cotangent (FlashAttention's D)
+  C* shares_;  ///< by query: 1 / (sum of its weights)
   VectorRows<C> of_q_;
   VectorRows<C> of_k_;
   VectorRows<C> of_v_;
 };
 
-/// The body that vectorized_by_size() compiles. Method is Forward or Backward.
+/// The body that vectorized_by_size() compiles for each size of vectors. Method is Forward or
+/// Backward.
 template <template <typename> class Method, typename C>
 struct AttentionKernel {
   AttentionSizes sizes;
@@ -299,7 +304,7 @@ struct AttentionKernel {
     // Attention of f64 is rare, so it isn't compiled for the largest vectors.
     constexpr Vectors most = std::is_same_v<C, double> ? Vectors::avx2 : Vectors::avx512;
     Kernel kernel = vectorized_by_size<most>(*this);
-    // This is enough scratch memory for all sizes of vectors, because the largest need the most.
+    // The largest vectors need the most scratch memory, so this suffices for all sizes of vectors.
     kernel.scratch_bytes = scratch_bytes<PlainProducts<Lanes<C, 64>, C>>();
     return kernel;
   }
@@ -316,7 +321,8 @@ struct AttentionKernel {
     Method<Products>(sizes, {}, parts);
     return parts.next();
   }
-  /// Returns whether bf16 is multiplied directly (decision 0047), two numbers of a row at a time.
+  /// Returns whether bf16 is multiplied without conversion to f32, two numbers at a time (decision
+  /// 0047).
   bool multiplies_pairs() const {
     return sizes.dtype == DType::bf16 && multiplied_dtype(DType::bf16) == DType::bf16 &&
            kernel_path().vectors == Vectors::avx512 && sizes.key_size % 2 == 0;
@@ -357,7 +363,7 @@ Kernel of_dtype(const Program& program, OpId op, const ChipContext& chip) {
 
 /// Makes the kernel of attention. f16 is computed in f32 and rounded once, and so is bf16 unless it
 /// is multiplied in pairs. With pairs, weights and their gradients are rounded to bf16 between
-/// products. A head's result depends only on its own operands.
+/// products. The result for a head depends only on the operands of this head.
 Kernel attention(const Program& program, OpId op, const ChipContext& chip) {
   switch (program.type(program.result(op)).dtype) {
     case DType::f32:

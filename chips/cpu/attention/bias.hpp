@@ -25,13 +25,13 @@ class TileBias {
     rows_ = parts.take<C>((is_of_all_queries() ? 1 : Tile::kQueries) * kKeys);
   }
 
-  /// Begins head number `head`, counted over all batches. Later calls of read() are for this head.
+  /// Begins head number `head`, counted over all batches. read() then reads the bias of this head.
   void begin(std::int64_t head) {
     first_ = head / form_.heads * form_.strides[0] + head % form_.heads * form_.strides[1];
   }
 
-  /// Reads the tile that begins at `query` and `key`. Returns false if the bias hides all of its
-  /// scores, so that no key of the tile gets a weight.
+  /// Reads the tile that begins at `query` and `key`. Returns false if the bias hides all scores of
+  /// the tile, so that no key of the tile gets a weight.
   bool read(const Tile& tile, std::int64_t query, std::int64_t key) {
     if (form_.kind == BiasKind::none) return true;
     const std::int64_t at = first_ + query * form_.strides[2] + key * form_.strides[3];
@@ -71,8 +71,8 @@ class TileBias {
   bool is_of_all_queries() const { return form_.strides[2] == 0; }
   std::int64_t num_rows(const Tile& tile) const { return is_of_all_queries() ? 1 : tile.queries; }
 
-  /// Prefetches the part of a row that belongs to the next tile. The processor's own prefetcher
-  /// can't predict it, because rows are far apart.
+  /// Prefetches the part of a row that the next tile needs. The processor's own prefetcher can't
+  /// predict this, because rows are far apart.
   template <typename T>
   static void fetch_next(const T* row) {
     constexpr std::int64_t kBytes = kKeys * static_cast<std::int64_t>(sizeof(T));
@@ -80,7 +80,7 @@ class TileBias {
     for (std::int64_t at = 0; at < kBytes; at += 64) __builtin_prefetch(next + at, 0, 2);
   }
 
-  /// Returns whether a mask shows any key of the tile. Also records whether it hides any.
+  /// Returns whether a mask shows any key of the tile; changes_ tells whether it also hides a key.
   bool look_at(const Tile& tile, const std::uint8_t* sees) {
     const std::int64_t keys = form_.strides[3] == 0 ? 1 : tile.keys;
     std::uint8_t some = 0;
@@ -94,8 +94,8 @@ class TileBias {
     return some != 0;
   }
 
-  /// Reads rows of kKeys numbers. Rows after the last query, and places after the last key, get
-  /// zeros. Returns true if any number of a key isn't -inf.
+  /// Reads rows of kKeys numbers. Fills rows after the last query, and numbers after the last key,
+  /// with zeros. Returns whether any number for a key isn't -inf.
   template <typename T, typename Number>
   bool read_rows_of(const Tile& tile, const T* from, Number number) {
     bool weighs = false;
@@ -121,7 +121,7 @@ class TileBias {
       (rows_[j] == kHidden ? V(kHidden) : score).store(column);
     }
   }
-  /// Adds `rows`, one for each query of a vector, to the scores of the first `count` keys.
+  /// Adds `rows`, one row for each query of a vector, to the scores of the first `count` keys.
   template <bool is_mask>
   static void add_rows(std::int64_t count, const C* rows, C* column) {
     for (std::int64_t j = 0; j < count; j += kLanes) {
@@ -132,7 +132,7 @@ class TileBias {
       for (std::int64_t r = 0; r < end; ++r) {
         C* const to = column + (j + r) * Tile::kQueries;
         const V score = V::load(to);
-        // The score is replaced, not added to, because a hidden score may be NaN.
+        // -inf replaces a hidden score instead of being added, because the score may be NaN.
         const V shown = is_mask ? score : score + block[r];
         where_less(block[r], V(std::numeric_limits<C>::lowest()), block[r], shown).store(to);
       }
@@ -142,9 +142,9 @@ class TileBias {
   BiasForm form_;
   DType dtype_;
   const std::byte* operand_;
-  std::int64_t first_ = 0;  ///< the head's first element
+  std::int64_t first_ = 0;  ///< index of the head's first element
   C* rows_ = nullptr;       ///< [kQueries, kKeys], or one row for all queries
-  bool changes_ = true;     ///< false for a tile of a mask that hides nothing
+  bool changes_ = true;     ///< false if a mask hides no key of the tile
 };
 
 }  // namespace weft::kernels

@@ -1,8 +1,8 @@
 #pragma once
-/// Lanes: a vector of numbers, with the steps of float_steps.hpp. Each lane takes the same steps as
-/// a single number, so results don't depend on the size of vectors. The functions must be inlined
-/// into functions that are compiled for vectors of this size. There, each step is one instruction
-/// or a few.
+/// Lanes: a vector of numbers, with the steps of float_steps.hpp. Each lane is computed by the same
+/// steps as a single number, so results don't depend on the size of vectors. The functions must be
+/// inlined into functions that are compiled for vectors of this size, where each step takes one
+/// instruction or a few.
 
 #include <bit>
 #include <cmath>
@@ -62,8 +62,8 @@ Lanes<C, kBytes> operator*(Lanes<C, kBytes> a, const Lanes<C, kBytes>& b) {
 
 template <typename C, int kBytes>
 Lanes<C, kBytes> fused(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b, Lanes<C, kBytes> c) {
-  // The vectors are copied, because with references to them the compiler doesn't turn the loop into
-  // one instruction.
+  // Copies the vectors, because the compiler doesn't turn the loop into one instruction if it works
+  // on references.
   const auto x = a.v;
   const auto y = b.v;
   auto sum = c.v;
@@ -72,7 +72,7 @@ Lanes<C, kBytes> fused(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b, Lan
   return c;
 }
 
-/// Returns the larger of a and b in each lane; b if a or b is NaN.
+/// Returns the larger of a and b in each lane, or b if a or b is NaN.
 template <typename C, int kBytes>
 Lanes<C, kBytes> larger(Lanes<C, kBytes> a, const Lanes<C, kBytes>& b) {
   a.v = a.v > b.v ? a.v : b.v;
@@ -85,8 +85,8 @@ Lanes<C, kBytes> where_less(const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b
   return then;
 }
 
-/// Returns e^x for x <= 0 or NaN, but 0 for x < -87, where exponential() is subnormal. For other x
-/// of type f32, the bits are those of exponential(x), although 2^n is computed as a single factor.
+/// Returns e^x if x <= 0 or x is NaN, but 0 if x < -87, where exponential() would be subnormal.
+/// Other results in f32 have the same bits as exponential(x), although 2^n is a single factor here.
 template <int kBytes>
 Lanes<float, kBytes> weight_of(const Lanes<float, kBytes>& x) {
   using V = Lanes<float, kBytes>;
@@ -106,7 +106,8 @@ Lanes<double, kBytes> weight_of(Lanes<double, kBytes> x) {
 
 template <typename V, int... kLanes>
 void transpose_lanes(V (&rows)[V::kCount], std::integer_sequence<int, kLanes...>) {
-  // A step swaps the lanes with bit kBit in row i with the lanes without it in row i + kBit.
+  // A step exchanges lanes between rows i and i + kBit: the lanes whose number has bit kBit in row
+  // i, and the lanes whose number lacks the bit in row i + kBit.
   const auto step = [&]<int kBit>(std::integral_constant<int, kBit>) {
     for (int i = 0; i < V::kCount; ++i) {
       if ((i & kBit) != 0) continue;
@@ -123,13 +124,13 @@ void transpose_lanes(V (&rows)[V::kCount], std::integer_sequence<int, kLanes...>
   if constexpr (V::kCount > 2) step(std::integral_constant<int, 2>{});
   step(std::integral_constant<int, 1>{});
 }
-/// Transposes a square block of kCount rows.
+/// Transposes a square block of kCount rows and lanes.
 template <typename V>
 void transpose(V (&rows)[V::kCount]) {
   transpose_lanes(rows, std::make_integer_sequence<int, V::kCount>{});
 }
 /// Transposes a matrix whose numbers of rows and columns are multiples of kCount. Rows of the
-/// operand are `from_row` elements apart, those of the result `to_row`.
+/// operand are `from_row` elements apart, rows of the result `to_row` elements.
 template <typename V, typename C>
 void transpose(std::int64_t rows, std::int64_t columns, const C* from, std::int64_t from_row, C* to,
                std::int64_t to_row) {

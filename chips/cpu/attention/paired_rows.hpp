@@ -1,6 +1,7 @@
 #pragma once
-/// Converts rows of bf16 to operands of products of pairs. If a product sums along a row, adjacent
-/// numbers of the row are the pairs. If it sums across rows, two rows are interleaved.
+/// Converts rows of bf16 to operands of products of pairs. For a product that sums along rows,
+/// adjacent numbers of a row are a pair. For a product that sums across rows, two rows are
+/// interleaved.
 
 #include <algorithm>
 
@@ -52,7 +53,7 @@ class PairedHeadRows {
   const std::byte* next_;
   std::int64_t count_;
   std::int64_t size_;
-  std::int64_t row_;  ///< size of interleaved rows
+  std::int64_t row_;  ///< number of pairs in an interleaved row
   Bf16Pair* pairs_ = nullptr;
   const Bf16Pair* rows_ = nullptr;
 };
@@ -87,7 +88,7 @@ class PairedTileRows {
  private:
   std::int64_t size_;
   std::int64_t plain_row_;
-  std::int64_t row_;  ///< size of interleaved rows
+  std::int64_t row_;  ///< number of pairs in an interleaved row
   Bf16Pair* plain_;
   Bf16Pair* columns_;
   Bf16Pair* pairs_ = nullptr;
@@ -125,8 +126,8 @@ class PairedTileWeights {
       pair_lanes(SumLanes::load(from), SumLanes::load(from + Tile::kLanes), pairs);
       Bf16Pair* const to = along_queries_ + j * Tile::kQueries / 2;
       pairs.store(to);
-      // If the number of queries is odd, the last pair also has a weight of the place after the
-      // last query. That weight may be NaN if a key is NaN, so it is cleared.
+      // If the number of queries is odd, the second half of the last pair is of no query. It is
+      // cleared, because it may be NaN if a key is NaN.
       if (tile.queries % 2 != 0) to[tile.queries / 2] &= 0xffffU;
     }
     return along_queries_;

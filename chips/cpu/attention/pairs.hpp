@@ -15,23 +15,24 @@
 
 namespace weft::kernels {
 
-/// Two adjacent numbers along the depth of a product. The first is in the lower half of the word.
+/// Two adjacent numbers along the depth of a product. The first number is in the lower half of the
+/// word.
 using Bf16Pair = std::uint32_t;
 using PairLanes = Lanes<Bf16Pair, 64>;
 using SumLanes = Lanes<float, 64>;
 
-/// How many values along the depth of a product are packed into one element of an operand.
+/// The number of values along the depth of a product that are packed into one element E.
 template <typename E>
 inline constexpr std::int64_t kDepthOf = std::is_same_v<E, Bf16Pair> ? 2 : 1;
 
-/// Returns whether the element is 0; for a pair, whether both halves are.
+/// Returns whether the element is 0. For a pair, both halves must be 0.
 template <typename E>
 bool is_zero(E element) {
   if constexpr (std::is_same_v<E, Bf16Pair>) return (element & 0x7fff7fffU) == 0;
   return element == 0;
 }
-/// If the lower or upper half of the weight is 0, clears the same half of each element of `rows`.
-/// (If both halves are 0, the caller skips the product instead.)
+/// If one half of the weight is 0, clears the same half of each element of `rows`. (If both halves
+/// are 0, the caller skips the product.)
 template <typename C, int kBytes>
 void hide_unweighed(C, Lanes<C, kBytes>&) {}
 inline void hide_unweighed(Bf16Pair weight, PairLanes& rows) {
@@ -39,7 +40,7 @@ inline void hide_unweighed(Bf16Pair weight, PairLanes& rows) {
       ((weight & 0x7fffU) != 0 ? 0xffffU : 0U) | ((weight & 0x7fff0000U) != 0 ? 0xffff0000U : 0U);
 }
 
-/// sum += a * b.
+/// Computes sum += a * b.
 template <typename C, int kBytes>
 void add_products(Lanes<C, kBytes>& sum, const Lanes<C, kBytes>& a, const Lanes<C, kBytes>& b) {
   sum = fused(a, b, sum);
@@ -51,8 +52,8 @@ void add_products(Lanes<C, kBytes>& sum, const Lanes<C, kBytes>& a, const Lanes<
   sum.v = _mm512_dpbf16_ps(sum.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v));
 }
 
-/// Rounds the lanes of both vectors to bf16. Two adjacent lanes make a pair. The pairs of `first`
-/// come first, then those of `second`.
+/// Rounds the lanes of both vectors to bf16, and makes pairs of two adjacent lanes. The pairs of
+/// `first` come first, followed by the pairs of `second`.
 [[gnu::target("avx512f,avx512bf16")]] inline void pair_lanes(const SumLanes& first,
                                                              const SumLanes& second,
                                                              PairLanes& pairs) {
@@ -64,7 +65,7 @@ void add_products(Lanes<C, kBytes>& sum, const Lanes<C, kBytes>& a, const Lanes<
 [[gnu::target("avx512f,avx512bw,avx512bf16")]] inline void pair_rows(const SumLanes& first,
                                                                      const SumLanes& second,
                                                                      PairLanes& pairs) {
-  PairLanes places;  // 16-bit lanes i and 16 + i
+  PairLanes places;  // numbers of 16-bit lanes: i, then 16 + i
   for (std::uint32_t i = 0; i < 16; ++i) places.v[i] = i | (16 + i) << 16;
   const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.v, first.v));
   pairs.v = reinterpret_cast<PairLanes::Vector>(

@@ -1,7 +1,7 @@
 #pragma once
-/// PlainProducts and PairedProducts: two ways to multiply. Each names the types to which attention
-/// converts operands: HeadRows for keys and values of a head, TileRows for a tile of queries,
-/// results or cotangents, and TileWeights for weights computed between two products (rows.hpp).
+/// PlainProducts and PairedProducts: two ways to multiply. Each defines the types to which
+/// attention converts operands: Head for keys and values of a head, Rows for a tile of queries,
+/// results or cotangents, and Weights for weights computed between two products (rows.hpp).
 
 #include "chips/cpu/attention/paired_rows.hpp"
 #include "chips/cpu/attention/rows.hpp"

@@ -12,7 +12,7 @@ namespace weft::kernels {
 /// Returns whether `count` numbers are neither infinite nor NaN.
 template <typename V, typename C>
 bool are_finite(const C* numbers, std::int64_t count) {
-  V rest{};  // sum of the differences of whole vectors: x - x is 0, or NaN
+  V rest{};  // the sum of x - x, which is NaN if x is infinite or NaN
   for (std::int64_t at = 0; at < count; at += V::kCount) {
     const V x = V::load(numbers + at);
     rest = rest + (x - x);
@@ -22,7 +22,7 @@ bool are_finite(const C* numbers, std::int64_t count) {
   return total == 0;
 }
 
-/// A tile of queries, with the softmax over the tiles of keys so far.
+/// A tile of queries, with their softmax over the tiles of keys that were processed so far.
 template <typename V, typename C>
 class QueryTile {
  public:
@@ -39,8 +39,8 @@ class QueryTile {
   void begin(std::int64_t first) {
     first_ = first;
     count_ = std::min(kQueries, sizes_.queries - first);
-    // The first tops are finite. If they were -inf, a tile of keys whose scores are all -inf would
-    // give the difference -inf - -inf, which is NaN.
+    // The tops begin with a finite number. With -inf, a tile of keys whose scores are all -inf
+    // would lead to -inf - -inf, which is NaN.
     std::fill_n(tops_, kQueries, std::numeric_limits<C>::lowest());
     std::fill_n(sums_, kQueries, C{0});
   }
@@ -48,8 +48,8 @@ class QueryTile {
   std::int64_t first() const { return first_; }
   std::int64_t count() const { return count_; }
   const C* tops() const { return tops_; }
-  /// Returns the factor by which the weights of query i are multiplied at the end. It is 0 if the
-  /// bias hides all keys from the query.
+  /// Returns the factor that makes the weights of query i final: 1 / (their sum), or 0 if the bias
+  /// hides all keys from the query.
   C share(std::int64_t i) const {
     return sums_[i] == 0 && sizes_.bias.kind != BiasKind::none ? C{0} : 1 / sums_[i];
   }
@@ -68,8 +68,8 @@ class QueryTile {
   }
 
   /// Replaces the scores of a tile by e^(score - top), or by 0 for keys that a query doesn't see,
-  /// and adds them to the sums. `top` is the largest score of the query so far. Returns whether any
-  /// top has changed. keep() must then scale the results that were computed with earlier tops.
+  /// and adds them to the sums. `top` is the query's largest score so far. Returns whether any top
+  /// has changed; if so, keep() must rescale the results that were computed with earlier tops.
   bool weigh(const Tile& tile, C* scores) {
     bool changed = false;
     for (std::int64_t v = 0; v < tile.vectors(); ++v) {
@@ -102,7 +102,8 @@ class QueryTile {
   }
 
  private:
-  /// Returns the tops of vector v, raised from `top`. Scores of keys that aren't seen become -inf.
+  /// Returns the larger of `top` and the largest score, for each query of vector v. Replaces the
+  /// scores of keys that a query doesn't see by -inf.
   V find_top(const Tile& tile, std::int64_t v, C* column, V top) const {
     const std::int64_t rows = tile.scored(v);
     const std::int64_t all_see = std::min(rows, tile.seen(v * kLanes));

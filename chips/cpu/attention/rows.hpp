@@ -29,7 +29,8 @@ class ScratchParts {
   std::uintptr_t next_;
 };
 
-/// Calls visit(std::type_identity<T>{}), where T is the element type of a dtype computed in C.
+/// Calls visit(std::type_identity<T>{}), where T is the element type of the dtype, which must be
+/// computed in C.
 template <typename C, typename Visit>
 void visit_elements(DType dtype, Visit visit) {
   if constexpr (std::is_same_v<C, double>) {
@@ -68,7 +69,8 @@ void write_rows(DType dtype, VectorRows<const C> from, std::int64_t count, std::
   });
 }
 
-/// The rows of an operand, as numbers of type C: either the operand itself, or a copy of one head.
+/// The rows of one head of an operand, as numbers of type C: either in the operand itself, or
+/// copied.
 template <typename V, typename C>
 class HeadRows {
  public:
@@ -89,8 +91,8 @@ class HeadRows {
     if (copy_ != nullptr) read_rows(dtype_, next_, count_, size_, VectorRows<C>{copy_, row_});
     next_ += count_ * size_ * static_cast<std::int64_t>(byte_size(dtype_));
   }
-  /// Both return the rows from j on, where a tile begins: left() as left operand of a product that
-  /// sums along rows, right() as right operand of a product that sums across rows.
+  /// Return the rows from j on, where a tile begins: left() as the left operand of a product that
+  /// sums along rows, right() as the right operand of a product that sums across rows.
   LeftMatrix<C> left(std::int64_t j) const { return {rows_ + j * row_, row_, 1}; }
   VectorRows<const C> right(std::int64_t j) const { return {rows_ + j * row_, row_}; }
 
@@ -104,7 +106,7 @@ class HeadRows {
   const C* rows_ = nullptr;
 };
 
-/// A tile of rows, one per query, both as rows and transposed to columns.
+/// A tile of rows, one row per query, stored both as rows and as columns.
 template <typename V, typename C>
 class TileRows {
  public:
@@ -124,7 +126,7 @@ class TileRows {
     transpose<V>(Tile::kQueries, row_, rows_, row_, columns_, Tile::kQueries);
   }
   VectorRows<const C> rows() const { return {rows_, row_}; }
-  /// Returns the tile as [size, kQueries].
+  /// Returns the transposed tile [size, kQueries].
   const C* columns() const { return columns_; }
 
  private:
@@ -134,8 +136,8 @@ class TileRows {
   C* columns_;
 };
 
-/// The weights of a tile, as operands of a product along keys or along queries. The pointer that a
-/// function returns is valid until its next call.
+/// Provides the weights of a tile as operands of a product along keys or along queries. A returned
+/// pointer is valid until the function is called again.
 template <typename V, typename C>
 struct TileWeights {
   explicit TileWeights(ScratchParts&) {}

@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// A left operand. Element (i, k) is at data[i * row + k * column]; it is broadcast to a vector.
+/// A left operand. Element (i, k) is data[i * row + k * column], and is broadcast to a vector.
 template <typename E>
 struct LeftMatrix {
   const E* data;
@@ -15,7 +15,7 @@ struct LeftMatrix {
   std::int64_t column;
 };
 
-/// Rows that consist of whole vectors. Adjacent rows are `row` elements apart.
+/// Rows, each of a whole number of vectors. Adjacent rows are `row` elements apart.
 template <typename C>
 struct VectorRows {
   C* data;
@@ -28,8 +28,8 @@ enum class Write : std::uint8_t {
   accumulate,  ///< c += a x b, without a factor
 };
 
-/// Computes R rows and N vectors of the result of multiply_tiles(). The products of each element
-/// are summed in the order of k, so its bits don't depend on R and N.
+/// Computes R rows and N vectors of the result of multiply_tiles(). The products of an element are
+/// summed in the order of k, so its bits don't depend on R and N.
 template <Write write, typename V, int R, int N, typename C, typename E>
 void multiply_block(std::int64_t depth, LeftMatrix<E> a, VectorRows<const E> b, VectorRows<C> c,
                     C factor) {
@@ -82,7 +82,7 @@ void multiply_columns(std::int64_t rows, std::int64_t depth, LeftMatrix<E> a, Ve
 template <Write write, typename V, typename C, typename E>
 void multiply_tiles(std::int64_t rows, std::int64_t vectors, std::int64_t depth, LeftMatrix<E> a,
                     VectorRows<const E> b, VectorRows<C> c, C factor = 1) {
-  // The sums, the vectors of b and one element of a must fit in the registers. There are 32 with
+  // The sums, the vectors of b and one element of a must fit in the registers: 32 registers for
   // vectors of 64 bytes, otherwise 16.
   constexpr bool kHas32 = sizeof(V) == 64;
   constexpr int kMost = kHas32 ? 4 : 2;

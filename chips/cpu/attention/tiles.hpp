@@ -19,11 +19,11 @@ enum class BiasKind : std::uint8_t {
   mask,  ///< keys that aren't seen have scores of -inf
 };
 
-/// The layout of the bias operand, which has the shape [B|1,H|1,S|1,T|1].
+/// The layout of the bias operand [B,H,S,T], of which each dim may also have size 1.
 struct BiasForm {
   BiasKind kind = BiasKind::none;
   std::int64_t heads = 1;  ///< H
-  /// Distances of adjacent elements along B, H, S and T; 0 where it is broadcast.
+  /// Distances of adjacent elements along B, H, S and T; 0 for a dim that is broadcast.
   std::array<std::int64_t, 4> strides{};
 };
 inline BiasForm bias_form_of(const TensorType& type, std::int64_t heads) {
@@ -40,7 +40,7 @@ struct AttentionSizes {
   std::int64_t heads, queries, keys, key_size, value_size;
   double scale;
   bool causal;
-  std::int64_t first_query;  ///< index of the first query, if other chips have earlier ones
+  std::int64_t first_query;  ///< the first query's position; above 0 if chips have earlier queries
   DType dtype;
   BiasForm bias{};
 };
@@ -51,7 +51,7 @@ struct AttentionTile {
   static constexpr std::int64_t kLanes = V::kCount;
   static constexpr std::int64_t kQueries = 2 * kLanes;
   static constexpr std::int64_t kKeys = 64;
-  static constexpr std::int64_t kBlock = 8;  ///< keys or queries that one product computes
+  static constexpr std::int64_t kBlock = 8;  ///< number of rows that one product computes
 
   static std::int64_t whole_vectors(std::int64_t size) { return (size + kLanes - 1) / kLanes; }
   static std::int64_t padded(std::int64_t size) { return whole_vectors(size) * kLanes; }
@@ -59,28 +59,28 @@ struct AttentionTile {
 
   std::int64_t queries;
   std::int64_t keys;
-  std::int64_t place;  ///< query i sees keys 0 to place + i; all keys if place >= kKeys
+  std::int64_t place;  ///< query i sees keys 0 to place + i of the tile
 
   std::int64_t vectors() const { return whole_vectors(queries); }
   /// Returns how many keys of the tile query i sees.
   std::int64_t seen(std::int64_t i) const {
     return std::clamp<std::int64_t>(place + i + 1, 0, keys);
   }
-  /// Returns the index of the first vector with a query that sees key j.
+  /// Returns the number of the first vector of queries with a query that sees key j.
   std::int64_t first_vector(std::int64_t j) const {
     return std::max<std::int64_t>(j - place, 0) / kLanes;
   }
-  /// Returns how many keys the queries of vector v see, rounded up to a whole block of keys.
+  /// Returns how many keys the queries of vector v see, rounded up to a multiple of kBlock.
   std::int64_t scored(std::int64_t v) const {
     const std::int64_t end = seen(v * kLanes + kLanes - 1) + kBlock - 1;
     return std::min(keys, end / kBlock * kBlock);
   }
 
-  // E is a number or a pair of numbers. A depth is rounded up to whole pairs. The missing half of a
-  // last pair must be 0, and so must the weights of keys that a query doesn't see.
+  // E is a number or a pair of numbers. The number of pairs is rounded up, and the unused half of
+  // the last pair must be 0. The weights of keys that a query doesn't see must be 0 too.
 
-  /// result[keys, queries] = factor * rows[keys, depth] x columns[depth, queries], at least for the
-  /// keys that a query sees.
+  /// Computes result[keys, queries] = factor * rows[keys, depth] x columns[depth, queries] for the
+  /// keys that a query sees, and for some others.
   template <typename E>
   void multiply(LeftMatrix<E> rows, std::int64_t depth, const E* columns, C factor,
                 C* result) const {
@@ -92,11 +92,11 @@ struct AttentionTile {
           {result + j * kQueries + lane, kQueries}, factor);
     }
   }
-  /// sums[queries, vectors] += weights[keys, queries] transposed x rows[keys, vectors].
+  /// Computes sums[queries, vectors] += transposed(weights[keys, queries]) x rows[keys, vectors].
   template <typename E>
   void add_to_queries(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                       VectorRows<C> sums) const {
-    // The queries of a block are in one vector, so their weights are computed up to the same key.
+    // All queries of a block are in one vector, so their weights are computed up to the same key.
     constexpr std::int64_t kRows = std::min(kBlock, kLanes);
     for (std::int64_t i = 0; i < queries; i += kRows) {
       const std::int64_t count = std::min(kRows, queries - i);
@@ -125,7 +125,7 @@ struct AttentionTile {
       }
     }
   }
-  /// sums[keys, vectors] += weights[keys, queries] x rows[queries, vectors].
+  /// Computes sums[keys, vectors] += weights[keys, queries] x rows[queries, vectors].
   template <typename E>
   void add_to_keys(const E* weights, VectorRows<const E> rows, std::int64_t num_vectors,
                    VectorRows<C> sums) const {

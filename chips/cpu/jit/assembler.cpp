@@ -19,8 +19,9 @@ Xbyak::Xmm Assembler::vec(int reg) const {
 }
 
 /// Emits the entry of the function. Its arguments are the array of streams in rdi, the number of
-/// rows in rsi and the number of columns in rdx. The number of rows is moved to the beginning of
-/// the frame. Then rsi has the row, and rbx the element in dense streams. rax and r15 are free.
+/// rows in rsi and the number of columns in rdx. After the entry, the number of rows is at the
+/// beginning of the frame, rsi has the index of the row, and rbx the index of the element in dense
+/// streams. rax and r15 are free.
 void Assembler::enter() {
   push(rbp);
   mov(rbp, rsp);
@@ -181,7 +182,7 @@ void Assembler::store(int stream, int from, int temporary, int other) {
   part_ == Part::rest ? vmovups(to | k7, vec(from)) : vmovups(to, vec(from));
 }
 
-/// Stores the lanes as bf16, which is the upper half of each lane, or a mask as bytes 0 and 1.
+/// Stores lanes as bf16, which is the upper half of each lane, or a mask as bytes 0 and 1.
 void Assembler::store_narrow(int stream, int from, int temporary, int other) {
   const bool is_bf16 = graph_.streams[static_cast<std::size_t>(stream)].dtype == DType::bf16;
   const Xbyak::Xmm lanes = vec(temporary);

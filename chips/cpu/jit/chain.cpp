@@ -22,7 +22,7 @@ Lane is_nan(Lane x) { return compared(x, x, not_equal); }
 Lane with_other_sign(Lane x) { return Lane::make(Step::bit_xor, x, Lane::of_bits(kSignBit)); }
 Lane negated(Lane mask) { return Lane::unary(Step::mask_not, mask); }
 
-/// Rounds to the nearest bf16, and to the even one if two are equally near.
+/// Rounds to the nearest bf16, ties to even.
 Lane rounded_to_bf16(Lane x) {
   const Lane odd = and_bits(shifted(Step::shift_right, x, 16), 1);
   const Lane rounded = add_int(Lane::make(Step::int_add, x, odd), 0x7fff);
@@ -34,8 +34,8 @@ Lane sign(Lane x) {
   return blend(is_itself, x, with_sign_of(x, Lane(1.0F)));
 }
 
-/// Returns the minimum or maximum. The result is NaN if a or b is NaN, and a if both are equal: the
-/// instruction min or max of (b, a) returns b only if b really is smaller or larger.
+/// Returns the minimum or maximum: NaN if a or b is NaN, and a if they are equal, because the
+/// instruction min or max of (b, a) returns b only if it is smaller or larger than a.
 Lane winner(Step step, Lane a, Lane b) {
   const Lane chosen = Lane::make(step, b, a);
   const bool is_number = b.is_constant() && !std::isnan(std::bit_cast<float>(b.bits()));
@@ -77,7 +77,8 @@ Result real_binary(OpKind kind, Lane a, Lane b) {
   }
 }
 
-/// Returns the minimum or maximum of integers. u32 is mapped to signed numbers in the same order.
+/// Returns the minimum or maximum of integers. u32 numbers are mapped to signed numbers in the same
+/// order.
 Lane extreme(Step step, Lane a, Lane b, DType dtype) {
   if (dtype == DType::i32) return Lane::make(step, a, b);
   return with_other_sign(Lane::make(step, with_other_sign(a), with_other_sign(b)));
@@ -146,7 +147,7 @@ Result to_real(DType from, Lane x) {
     case DType::bf16: return x;
     case DType::i32: return Lane::unary(Step::to_float, x);
     case DType::pred: return blend(x, Lane(1.0F), Lane(0.0F));
-    case DType::u32: {  // rounded once, because each half is exact
+    case DType::u32: {  // the sum rounds once, because each half is exact
       const Lane upper = Lane::unary(Step::to_float, shifted(Step::shift_right, x, 16));
       return fused(upper, Lane(65536.0F), Lane::unary(Step::to_float, and_bits(x, 0xffff)));
     }
@@ -199,7 +200,8 @@ Result computed(const Program& program, OpId op, std::span<const Lane> x) {
   return x.size() == 1 ? real_unary(kind, x[0]) : real_binary(kind, x[0], second);
 }
 
-/// Returns whether the op's result for bf16 operands is always a bf16 number and needs no rounding.
+/// Returns whether the op's result for bf16 operands is always a bf16 number, so that it needs no
+/// rounding.
 bool is_exact(OpKind kind) {
   switch (kind) {
     case OpKind::negate:

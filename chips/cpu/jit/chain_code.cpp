@@ -6,7 +6,8 @@
 namespace weft::jit {
 namespace {
 
-/// The code of all chains in this process. Only the plans that use a chain's code keep it alive.
+/// The code of all chains in this process. Only plans own the code; the cache doesn't keep it
+/// alive.
 struct Cache {
   struct Entry {
     Graph graph;

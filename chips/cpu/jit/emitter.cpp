@@ -1,5 +1,5 @@
-/// Emits the machine code of a graph: a loop over rows. Each row has a loop over whole vectors of
-/// elements, and then code for the elements that remain.
+/// Emits the machine code of a graph: a loop over rows, which contains a loop over whole vectors of
+/// elements, followed by code for the elements that remain.
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace weft::jit {
 namespace {
 
 /// The largest stack frame. It is small because `ulimit -s` may limit a chip thread's stack, and
-/// because an overflow must hit the guard page of the stack instead of jumping over it.
+/// because an overflow must hit the stack's guard page instead of skipping it.
 constexpr int kFrameBytesMax = 32768;
 
 class Emitter final : Assembler, Registers::Moves {
@@ -26,8 +26,8 @@ class Emitter final : Assembler, Registers::Moves {
   void run();
   std::size_t size() const { return getSize(); }
   bool fits_the_stack() const { return frame_bytes() <= kFrameBytesMax; }
-  /// Returns uniform nodes, one for each register that is still free. Those that were needed in a
-  /// register most often come first.
+  /// Returns the uniform nodes that were needed in a register most often, as many as there are free
+  /// registers.
   std::vector<int> to_hoist() const;
 
  private:
@@ -54,10 +54,10 @@ class Emitter final : Assembler, Registers::Moves {
   void count_uses(const Node& node);
   /// Returns a register for the new node, after the uses of its operands have been counted.
   int result(int number, const Node& node);
-  /// Returns a register for the result that already has the lanes of `node`, for an instruction
+  /// Returns a register for the result, filled with the lanes of `node`. It is for an instruction
   /// that overwrites its first operand.
   int overwritten(int node, int number);
-  /// Calls instruction(operand), where the operand is the node's register or memory.
+  /// Calls instruction(operand) with the register or the memory of the node as operand.
   template <typename Instruction>
   void with(int node, Instruction instruction) {
     if (is_in_memory(node)) {
@@ -217,16 +217,16 @@ void Emitter::emit(int number, const Node& node) {
       if (!make_mask(number, node) && !make_unary(number, node)) make_binary(number, node);
       return;
   }
-  count_uses(node);  // after result(), which takes the place of an operand
+  count_uses(node);  // after result(), which may take over an operand's register
 }
 
-/// Emits a * b + c. The instruction overwrites an operand that isn't used later, or a copy of one.
-/// One operand may be in memory.
+/// Emits a * b + c. The instruction overwrites an operand that isn't used later, or else a copy of
+/// an operand. One operand may be in memory.
 void Emitter::make_fused(int number, const Node& node) {
   int a = node.operands[0];
   int b = node.operands[1];
   const int c = node.operands[2];
-  if (is_in_memory(b)) std::swap(a, b);  // b is in memory only if a is too
+  if (is_in_memory(b)) std::swap(a, b);  // now b is in memory only if a is too
   const bool is_b_in_register = !is_in_memory(b);
   if (is_in_memory(c) || (is_b_in_register && !is_in_memory(a) && !registers_.ends(c) &&
                           (registers_.ends(a) || registers_.ends(b)))) {
@@ -237,7 +237,7 @@ void Emitter::make_fused(int number, const Node& node) {
       vfmadd213ps(vec(to), vec(factor), term);
     });
   }
-  if (!is_in_memory(a)) std::swap(a, b);  // if a or b is in memory, a is
+  if (!is_in_memory(a)) std::swap(a, b);  // now a is in memory if a or b is
   const int factor = reg(b);
   with(a, [&](const Operand& other) {
     const int to = overwritten(c, number);
@@ -252,7 +252,8 @@ void Emitter::make_bits_where(int number, const Node& node) {
        [&](const Operand& chosen) { vpternlogd(vec(to), vec(from), chosen, 0xd8); });
 }
 
-/// Emits nodes that make masks, and blend, which reads a mask. Returns false for all other nodes.
+/// Emits the node if it makes a mask or is a blend, which reads a mask. Returns false for all other
+/// nodes.
 bool Emitter::make_mask(int number, const Node& node) {
   const int a = node.operands[0];
   const int b = node.operands[1];

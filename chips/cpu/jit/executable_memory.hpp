@@ -1,6 +1,6 @@
 #pragma once
-/// ExecutableMemory: memory with machine code. Its pages are first writable and then executable,
-/// never both.
+/// ExecutableMemory: memory with machine code. Its pages are writable first and executable later,
+/// but never both.
 
 #include <cstddef>
 #include <span>
@@ -10,7 +10,7 @@ namespace weft::jit {
 
 class ExecutableMemory {
  public:
-  /// Copies `code`. Before address() is used, refusal() must be checked.
+  /// Copies `code`. The caller must check refusal() before it uses address().
   explicit ExecutableMemory(std::span<const std::byte> code);
   ~ExecutableMemory();
   ExecutableMemory(const ExecutableMemory&) = delete;

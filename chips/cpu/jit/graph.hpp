@@ -1,6 +1,6 @@
 #pragma once
-/// Graph: the computation of one pass over elements, as steps on vectors of 32-bit lanes. A step
-/// takes about one instruction.
+/// Graph: the computation for one vector of elements, as steps on vectors of 32-bit lanes. Most
+/// steps take one instruction.
 
 #include <array>
 #include <compare>
@@ -18,7 +18,7 @@ namespace weft::jit {
 using kernels::Vectors;
 
 /// The kinds of nodes. a, b and c are the operands; `bits` is an immediate value. Lanes are f32
-/// unless the name says int. A mask has lanes that are true or false.
+/// unless the name contains `int`. A mask has lanes that are true or false.
 enum class Step : std::uint8_t {
   load,      ///< the elements of stream `bits`, one per lane: bf16 as f32, pred as 0 or 1
   uniform,   ///< the same element of stream `bits` in every lane
@@ -45,18 +45,18 @@ enum class Step : std::uint8_t {
   int_min,
   int_max,
   shift_left,   ///< shifts left by `bits`
-  shift_right,  ///< shifts right by `bits`; zeros come in
+  shift_right,  ///< shifts right by `bits`, filling with zeros
   shift_right_signed,
   to_float,     ///< i32 to f32
   to_int,       ///< f32 to i32, truncated; INT_MIN if out of range
   compare,      ///< makes a mask, by x86's predicate `bits`
-  int_equal,    ///< makes a mask
-  int_greater,  ///< makes a mask, for signed numbers
+  int_equal,    ///< makes a mask: a == b
+  int_greater,  ///< makes a mask: a > b, signed
   mask_and,
   mask_or,
   mask_xor,
   mask_not,
-  blend,  ///< mask a chooses in each lane: c if true, else b
+  blend,  ///< in each lane, c if mask a is true, else b
 };
 
 struct Node {
@@ -69,7 +69,7 @@ struct Node {
 /// Memory that the computation reads or writes.
 struct Stream {
   enum class Kind : std::uint8_t {
-    dense,   ///< one element per element of the pass
+    dense,   ///< one element for each row and column
     row,     ///< one element per column, read again in every row
     column,  ///< one element per row
     single,  ///< one element
@@ -83,19 +83,20 @@ struct Graph {
   struct Store {
     int node = 0;
     int stream = 0;
-    int before = 0;  ///< number of the node before which the element is written
+    int before = 0;  ///< number of the node before which the store happens
     bool operator==(const Store&) const = default;
   };
   explicit Graph(Vectors of_processor) : vectors(of_processor) {}
 
-  /// Returns the number of the node, after adding the node if the graph doesn't have it yet. The
-  /// node's operands must have been added before.
+  /// Adds the node if the graph doesn't have it yet, and returns its number. The node's operands
+  /// must already be in the graph.
   int put(const Node& node) {
     const auto [found, is_new] = numbers.try_emplace(node, static_cast<int>(nodes.size()));
     if (is_new) nodes.push_back(node);
     return found->second;
   }
-  /// Adds a store of the node's lanes to the stream. It comes after the loads of all nodes so far.
+  /// Adds a store of the node's lanes to the stream. The store happens after all nodes added so
+  /// far.
   void store(int node, int stream) {
     stores.push_back({node, stream, static_cast<int>(nodes.size())});
   }
@@ -112,8 +113,8 @@ struct Graph {
 };
 
 inline bool is_mask(Step step) { return step >= Step::compare && step <= Step::mask_not; }
-/// Returns whether a node of this kind has the same value in all lanes. The value is a constant
-/// after the code, or it is in a slot of the stack frame.
+/// Returns whether a node of this kind has the same value in all lanes. The value is stored as a
+/// constant after the code, or in a slot of the stack frame.
 inline bool is_uniform(Step step) { return step == Step::uniform || step == Step::constant; }
 
 }  // namespace weft::jit

@@ -1,7 +1,7 @@
 #pragma once
-/// Lane: a node of a graph with which C++ code can compute as with a number. The steps of
-/// float_steps.hpp exist for lanes, too: they append nodes. So do the functions of math.hpp, which
-/// consist of these steps.
+/// Lane: a node of a graph, with which C++ code can compute as with a number. The steps of
+/// float_steps.hpp exist for lanes too, and append nodes. So do the functions of math.hpp, which
+/// consist of such steps.
 
 #include <bit>
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace weft::jit {
 class Lane {
  public:
   Lane() : Lane(0.0F) {}
-  /// Makes a constant. It becomes a node of the graph of the lanes with which it is combined.
+  /// Makes a constant. When it is combined with a lane of a graph, it becomes a node of this graph.
   explicit Lane(float value) : bits_(std::bit_cast<std::uint32_t>(value)) {}
   static Lane of_bits(std::uint32_t bits) { return Lane(std::bit_cast<float>(bits)); }
   Lane(Graph& graph, int number) : graph_(&graph), number_(number) {}
 
-  /// Appends a node. At least one operand must be in a graph, that is, not made from a number.
+  /// Appends a node. At least one operand must be a node of a graph instead of a constant.
   static Lane make(Step step, Lane a, Lane b = {}, Lane c = {}, std::uint32_t bits = 0,
                    int operands = 2) {
     Graph& graph = *(a.graph_ != nullptr ? a.graph_ : b.graph_ != nullptr ? b.graph_ : c.graph_);
@@ -63,7 +63,7 @@ inline Lane fused(Lane a, Lane b, Lane c) { return Lane::make(Step::fused, a, b,
 inline Lane at_most(Lane top, Lane x) { return Lane::make(Step::min, top, x); }
 inline Lane at_least(Lane bottom, Lane x) { return Lane::make(Step::max, bottom, x); }
 
-/// The numbers that x86 gives to comparisons. All except not_equal are false for NaN.
+/// Comparisons with their numbers in x86. All except not_equal are false for NaN.
 enum Predicate : std::uint32_t { equal = 0, less = 1, less_equal = 2, not_equal = 4 };
 inline Lane compared(Lane a, Lane b, Predicate predicate) {
   return Lane::make(Step::compare, a, b, {}, predicate);
@@ -97,8 +97,8 @@ inline Lane with_sign_of(Lane sign, Lane x) {
   return Lane::make(Step::bit_or, and_bits(sign, kSign), rest);
 }
 
-// The functions below are steps of float_steps.hpp. Without AVX-512, which has instructions for
-// some of them, they are computed as on a float.
+// Steps of float_steps.hpp follow. AVX-512 has instructions for some of them; without it, they are
+// computed as for a float.
 
 inline Lane times_power_of_two(Lane x, Lane n) {
   if (n.uses_avx512()) return Lane::make(Step::times_power_of_two, x, n);

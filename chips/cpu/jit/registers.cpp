@@ -13,7 +13,8 @@ Registers::Registers(const Graph& graph, int num_vectors, int num_masks, Moves& 
       num_masks_(num_masks),
       moves_(moves),
       uses_(graph.nodes.size()) {
-  // Positions in the order of execution: node n is at 2 n + 1, and a store before node n at 2 n.
+  // Uses are positions in the order of execution: node n is at 2 n + 1, and a store before node n
+  // at 2 n.
   for (const Graph::Store& store : graph.stores) uses_[at(store.node)].push_back(2 * store.before);
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     if (uses_[i].empty()) continue;

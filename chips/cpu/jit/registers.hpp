@@ -11,7 +11,7 @@ namespace weft::jit {
 
 class Registers {
  public:
-  /// Emits the instructions that move a node between its register and a stack slot.
+  /// The interface that emits instructions to move a node between its register and a stack slot.
   struct Moves {
     virtual void spill(int node, int reg, int slot) = 0;
     virtual void reload(int node, int reg, int slot) = 0;
@@ -20,14 +20,14 @@ class Registers {
     ~Moves() = default;
   };
 
-  /// Allocates the vector registers 0 to num_vectors - 1 and the mask registers 1 to num_masks.
-  /// With num_masks 0, masks are in vector registers. The graph must outlive this object.
+  /// Allocates the vector registers 0 to num_vectors - 1 and the mask registers 1 to num_masks. If
+  /// num_masks is 0, masks are in vector registers. The graph must outlive this object.
   Registers(const Graph& graph, int num_vectors, int num_masks, Moves& moves);
 
-  /// Begins a pass over the nodes. Nodes in `hoisted` have registers during the whole pass.
+  /// Begins a pass over the nodes. Nodes in `hoisted` keep their registers during the entire pass.
   void begin(const std::vector<int>& hoisted);
-  /// Returns the node's register, after a reload if needed. The node stays in it until next(). A
-  /// uniform node must be hoisted.
+  /// Returns the node's register, and reloads the node if it was spilled. The node stays in the
+  /// register until next(). A uniform node must be hoisted.
   int of(int node);
   bool has(int node) const { return places_[at(node)].reg >= 0; }
   /// Returns a register for the node that is being computed.
@@ -38,19 +38,19 @@ class Registers {
   int take_over(int operand, int node);
   /// Returns whether the operand isn't used after the current position and may be overwritten.
   bool ends(int node) const;
-  /// Counts the use of a node at the current position, and frees its register after its last use.
+  /// Counts the use of a node at the current position. If it was the last use, frees the register.
   void used(int node);
-  /// Moves to the next position. Registers from borrow() are free again.
+  /// Moves to the next position, and frees the registers that borrow() returned.
   void next();
 
-  /// Returns whether a store needs the node, directly or indirectly.
+  /// Returns whether a store depends on the node, directly or indirectly.
   bool is_live(int node) const { return !uses_[at(node)].empty(); }
   int peak() const { return peak_; }  ///< largest number of vector registers in use at once
 
  private:
   struct Place {
     int reg = -1;
-    int slot = -1;             ///< stack slot, until the last use
+    int slot = -1;             ///< stack slot, or -1
     std::size_t next_use = 0;  ///< index in uses_
     bool stays = false;        ///< true if hoisted
   };
@@ -76,7 +76,7 @@ class Registers {
   File masks_;
   std::vector<int> borrowed_;
   std::vector<int> pinned_;      ///< nodes that the current position reads; not spilled
-  std::vector<int> free_slots_;  ///< slots that the pass has used and freed
+  std::vector<int> free_slots_;  ///< slots that were used in this pass and are free again
   int slots_ = 0;
   int peak_ = 0;
 };

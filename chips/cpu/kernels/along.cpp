@@ -48,8 +48,8 @@ auto rank_of(T element) {
   }
 }
 
-/// An element of a row, with its rank and place. Elements of equal rank are ordered by their
-/// places, as in a stable sort.
+/// The rank and the index of an element of a row. Elements of equal rank are ordered by index, as
+/// in a stable sort.
 template <typename T>
 struct Ranked {
   decltype(rank_of(T{})) rank;
@@ -67,7 +67,8 @@ void rank_row(const T* x, std::int64_t size, bool descending, Ranked<T>* ranked)
   }
 }
 
-/// Sorts `ranked`, but only in the range from the least to the greatest of `places`.
+/// Sorts `ranked` only as far as needed: the range from the least to the greatest index in `places`
+/// is then as in a sorted row.
 template <typename T>
 void sort_between(Ranked<T>* ranked, std::int64_t size, std::span<const std::int32_t> places) {
   std::int64_t first = size;
@@ -149,8 +150,8 @@ Kernel take_along(const Program& program, OpId op) {
   });
 }
 
-/// Makes a kernel that adds elements into rows of the result. bf16 and f16 are summed in scratch
-/// memory and rounded once.
+/// Makes a kernel that adds elements to elements of the result's rows. bf16 and f16 are summed in
+/// scratch memory and rounded once.
 template <typename T>
 Kernel scatter_along(const RowsOf& from, const RowsOf& to) {
   using Sum = Compute<T>;

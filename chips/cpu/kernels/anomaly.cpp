@@ -15,7 +15,8 @@
 namespace weft::kernels {
 namespace {
 
-/// The index of a tensor's first NaN, and that of its first infinity if it is before the NaN.
+/// The index of a tensor's first NaN, and the index of its first infinity if that comes before the
+/// NaN.
 struct Anomaly {
   std::optional<std::int64_t> nan;
   std::optional<std::int64_t> infinity;
@@ -41,7 +42,8 @@ Anomaly find_anomaly(DType dtype, const std::byte* bytes, std::int64_t count) {
   });
 }
 
-/// Looks for NaN and infinity in an op's operands and result. Throws if the op reads or makes one.
+/// Searches an op's operands and result for NaN and infinity, and throws if the op reads or makes
+/// one.
 class Looker {
  public:
   Looker(const Program& program, OpId op)
@@ -55,7 +57,7 @@ class Looker {
 
   bool applies() const { return is_floating(result_.type.dtype) && !operands_.empty(); }
 
-  /// Returns the anomalies of the operands. It is called before the op runs, because the op may
+  /// Returns the anomalies of the operands. Must be called before the op runs, because the op may
   /// overwrite its operands.
   Anomaly look_at_operands(const KernelArgs& args) const {
     Anomaly all;
@@ -85,7 +87,7 @@ class Looker {
 
  private:
   struct Tensor {
-    std::string origin;  ///< the origin of values that no kernel of the plan computes; else ""
+    std::string origin;  ///< where values come from that no kernel of the plan computes; else ""
     TensorType type;
   };
 

@@ -5,10 +5,10 @@
 
 namespace weft::kernels {
 
-/// Returns a kernel that runs `kernel`, then throws invalid_argument, with op, type and line, if
-/// the result has a NaN but no operand does, or an infinity although all operands are finite. It
-/// throws before the run if an operand that no kernel of the plan computes (an input, or the result
-/// of a collective) has a NaN.
+/// Returns a kernel that runs `kernel`, and then throws invalid_argument, with op, type and line,
+/// if the result has a NaN although no operand has one, or an infinity although all operands are
+/// finite. If an operand that no kernel of the plan computes (an input, or the result of a
+/// collective) has a NaN, it throws before the run.
 Kernel checked(Kernel kernel, const Program& program, OpId op);
 
 }  // namespace weft::kernels

@@ -11,7 +11,8 @@
 namespace weft::kernels {
 namespace {
 
-/// Copies a dense operand of shape `to.shape` to the strides and offset of `to` in the result.
+/// Copies a dense operand of shape `to.shape` to the elements of the result that the view `to`
+/// describes.
 template <typename T>
 void put(const T* operand, T* result, const StridedView& to) {
   const int num_dims = to.shape.size();

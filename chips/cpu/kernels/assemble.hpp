@@ -5,8 +5,8 @@
 
 namespace weft::kernels {
 
-/// Makes a kernel that copies dense operand 0 into the view of the result. The rest of the result
-/// stays unchanged.
+/// Makes a kernel that copies dense operand 0 to the elements of the result that `view` describes,
+/// and leaves the other elements unchanged.
 Kernel put_view(const StridedView& view, DType dtype);
 
 Kernel assemble(const Program& program, OpId op);

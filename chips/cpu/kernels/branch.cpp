@@ -1,5 +1,5 @@
-/// Kernels of the ops that begin and end branches, and of the test of a loop. Their results decide
-/// with which step the executor continues.
+/// Kernels of the ops that begin and end branches, and of a loop's test. By the results of `cond`,
+/// `otherwise` and `test`, the executor decides with which step it continues.
 
 #include <algorithm>
 

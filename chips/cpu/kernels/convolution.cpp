@@ -46,7 +46,8 @@ Problem problem_of(const Program& program, OpId op) {
           {program.shape(operands[0]), rhs, program.shape(program.result(op))}};
 }
 
-/// Says which of lhs, rhs and result (0, 1, 2) is which tensor of an ordinary convolution.
+/// The number (0: lhs, 1: rhs, 2: result) of each tensor of an ordinary convolution. For a
+/// gradient, for example, the result may be the weights.
 struct Roles {
   std::size_t source;
   std::size_t weights;
@@ -92,8 +93,8 @@ bool has_form(const Problem& problem, ConvolutionMethod method) {
                              });
 }
 
-/// Returns whether the dims for group and feature are contiguous in memory. oneDNN has one dim for
-/// both.
+/// Returns whether the dims for group and feature are contiguous in memory, so that they can be the
+/// single dim that oneDNN has for both.
 bool groups_are_runs(const Problem& problem, ConvolutionMethod method) {
   if (problem.attrs.group.empty()) return true;
   const Roles roles = roles_of(method);
@@ -118,7 +119,7 @@ ConvolutionMethod method_of(const Problem& problem) {
   }
   const bool ordinary = is_dense && (is_point || !problem.attrs.reversed);
   const bool back = strides_by_one && (is_point || problem.attrs.reversed);
-  // An ordinary convolution can also be computed as a gradient of weights. That is tried first if
+  // An ordinary convolution can also be computed as a gradient of weights, which is tried first if
   // the window is larger than the result.
   using enum ConvolutionMethod;
   const std::array order = window > result ? std::array{backward_weights, forward, backward_data}
@@ -147,8 +148,8 @@ OneDnnConvolution::Tensor tensor_of(const Problem& problem, std::size_t tensor, 
 
 OneDnnConvolution for_onednn(const Problem& problem, ConvolutionMethod method) {
   const Roles roles = roles_of(method);
-  // The op sums over the input feature. oneDNN calls this dim the batch in the gradient of weights,
-  // and the weights' output feature in the gradient of data.
+  // The op sums over its input feature. In the gradient of weights, this dim is oneDNN's batch; in
+  // the gradient of data, it is the output feature of oneDNN's weights.
   const bool of_weights = method == ConvolutionMethod::backward_weights;
   const bool of_data = method == ConvolutionMethod::backward_data;
   OneDnnConvolution c{

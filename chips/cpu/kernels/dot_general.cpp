@@ -24,7 +24,7 @@ using Dims = std::span<const std::int64_t>;
 /// Several dims, merged into one.
 struct Run {
   std::int64_t size = 1;
-  std::int64_t stride = 0;  ///< 0 if `size` is 1, so that any stride is right
+  std::int64_t stride = 0;  ///< 0 if `size` is 1, for which any stride is right
 };
 
 /// Merges the dims, in this order, into one. Returns nothing if their strides don't allow it.
@@ -46,7 +46,7 @@ std::int64_t product(const Shape& shape, Dims dims) {
   return size;
 }
 
-/// An operand as a batch of matrices [batch.., rows, columns].
+/// How an operand is read as a batch of matrices [batch.., rows, columns].
 struct Matrices {
   Matmul::Operand place;
   std::optional<StridedView> copy;  ///< copy that must be made first, if any
@@ -84,7 +84,7 @@ Matrices matrices(const Shape& shape, Dims batch, Dims rows, Dims columns) {
   return result;
 }
 
-/// A stage that prepares an operand for the matmul, with a scratch buffer of its own.
+/// A stage that prepares an operand for the matmul and writes it to a scratch buffer of its own.
 struct Stage {
   Kernel kernel;
   std::size_t at = 0;  ///< offset of the stage's result in the scratch memory
@@ -99,7 +99,7 @@ const std::byte* run_stages(std::span<const Stage> stages, const std::byte* oper
   return operand;
 }
 
-/// Assigns offsets in a kernel's scratch memory, when the kernel is made.
+/// Assigns offsets in a kernel's scratch memory. Used when the kernel is made.
 class Scratch {
  public:
   std::size_t take(const TensorType& type) {
@@ -130,7 +130,7 @@ Kernel zeros(const TensorType& type) {
 }
 
 /// Computes again the elements of a product that aren't finite, without the terms whose left or
-/// right factor (DotDimsView::skip_zeros) is 0. Finite elements stay unchanged.
+/// right factor (by DotDimsView::skip_zeros) is 0. Finite elements stay unchanged.
 template <typename T>
 class SkippedZeros {
  public:

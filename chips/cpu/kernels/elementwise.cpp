@@ -76,12 +76,12 @@ struct Erf {
 /// Calls body(i) for 0 <= i < count.
 template <typename Body>
 void for_each_element(std::int64_t count, Body body) {
-#pragma GCC ivdep  // the result may have the memory of an operand, element for element
+#pragma GCC ivdep  // the result may be in the memory of an operand, element for element
   for (std::int64_t i = 0; i < count; ++i) body(i);
 }
 
-/// The elements of an operand. If all are equal and only one is stored, it is repeated in a block,
-/// so that one loop handles both cases.
+/// The elements of an operand. If all elements are equal and only one is stored, fills a block with
+/// this element, so that one loop handles both cases.
 template <typename T>
 class LoopOperand {
  public:
@@ -93,7 +93,8 @@ class LoopOperand {
   }
 
   bool is_fill() const { return is_fill_; }
-  /// Returns the address of element `begin`, with at least kBlock elements or all that remain.
+  /// Returns an address from which kBlock elements (or all that remain) from element `begin` on can
+  /// be read.
   const T* from(std::int64_t begin) const { return is_fill_ ? block_ : elements_ + begin; }
 
  private:
@@ -102,7 +103,7 @@ class LoopOperand {
   T block_[kBlock];
 };
 
-/// Calls body(begin, size) once for all elements, or for one block after the other.
+/// Calls body(begin, size) once for all elements, or if `in_blocks`, for one block after the other.
 template <typename Body>
 void for_each_piece(std::int64_t count, bool in_blocks, Body body) {
   const std::int64_t most = in_blocks ? LoopOperand<float>::kBlock : count;
@@ -111,7 +112,7 @@ void for_each_piece(std::int64_t count, bool in_blocks, Body body) {
   }
 }
 
-/// True if the op from T to R is on f16 and can be computed by the same op on f32.
+/// True if an op with operands T and result R is on f16, so that the same op on f32 can compute it.
 template <typename T, typename R>
 constexpr bool kIsOfHalf = std::is_same_v<T, F16> &&
                            (std::is_same_v<R, F16> || std::is_same_v<R, Pred>);
@@ -155,7 +156,7 @@ Kernel binary_loop(std::int64_t size, F f) {
   });
 }
 
-/// Makes a kernel for floating dtypes only.
+/// Makes a kernel that applies f. Only floating dtypes are supported.
 template <typename F>
 Kernel floating(const TensorType& type, F f) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
@@ -169,7 +170,7 @@ Kernel floating(const TensorType& type, F f) {
   });
 }
 
-/// Makes a kernel for floating dtypes only. The result is pred.
+/// Makes the kernel of is_finite, whose result is pred. Only floating dtypes are supported.
 Kernel is_finite(const TensorType& type) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
     if constexpr (kIsFloating<T>) {
@@ -181,7 +182,7 @@ Kernel is_finite(const TensorType& type) {
   });
 }
 
-/// Makes a kernel for all dtypes except pred.
+/// Makes a kernel that applies f. All dtypes except pred are supported.
 template <typename F>
 Kernel numeric(const TensorType& type, F f) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) -> Kernel {
@@ -195,7 +196,7 @@ Kernel numeric(const TensorType& type, F f) {
   });
 }
 
-/// Makes a kernel for all dtypes. The result is pred.
+/// Makes a kernel that applies f, whose result is pred. All dtypes are supported.
 template <typename F>
 Kernel predicate(const TensorType& type, F f) {
   return visit_dtype(type.dtype, [&]<typename T>(std::type_identity<T>) {
@@ -268,7 +269,7 @@ Kernel convert(const TensorType& from, DType to) {
 
 namespace {
 
-// The functions below make the kernel of an op for the type of its first operand.
+// Each of the following functions makes the kernel of an op for the type of the op's first operand.
 
 const TensorType& operand_of(const Program& program, OpId op) {
   return program.type(program.op_operands(op)[0]);
@@ -295,7 +296,7 @@ Kernel comparison(const Program& program, OpId op) {
   return compare(operand_of(program, op), direction);
 }
 
-/// Makes a kernel for pred only.
+/// Makes the kernel of a logical op. Only pred is supported.
 template <typename F>
 Kernel logical_op(const Program& program, OpId op) {
   const TensorType& type = operand_of(program, op);

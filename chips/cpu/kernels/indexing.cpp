@@ -1,4 +1,4 @@
-/// Kernels of ops whose operands say where elements are read or written.
+/// Kernels of ops with operands that determine where elements are read or written.
 
 #include <algorithm>
 #include <span>
@@ -20,7 +20,7 @@ namespace {
 struct Rows {
   std::int64_t first;  ///< number of the chip's first row in the whole tensor
   std::int64_t count;
-  std::int64_t size;  ///< elements of a row
+  std::int64_t size;  ///< number of elements of a row
 
   Rows(const Shape& shape, std::int64_t atoms, const ChipContext& chip)
       : first(chip.mesh.index_in(chip.position,
@@ -33,7 +33,7 @@ struct Rows {
   bool has(std::int64_t row) const { return row >= first && row < first + count; }
 };
 
-/// Makes a kernel that copies rows as bytes, for any dtype.
+/// Makes the kernel of gather. It copies rows as bytes, whatever their dtype.
 Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes) {
   return {[=](const KernelArgs& args) {
     const auto* index = as<std::int32_t>(args.operands[1]);
@@ -48,7 +48,8 @@ Kernel gather(std::int64_t index_count, const Rows& rows, std::int64_t row_bytes
   }};
 }
 
-/// Makes a kernel that adds rows. bf16 and f16 are summed in scratch memory and rounded once.
+/// Makes the kernel of scatter, which adds rows. bf16 and f16 are summed in scratch memory and
+/// rounded once.
 template <typename T>
 Kernel scatter(std::int64_t index_count, const Rows& rows) {
   using Sum = Compute<T>;
@@ -84,13 +85,13 @@ Kernel check_index(IndexCheck check, std::int64_t count) {
   }};
 }
 
-/// Computes the byte offset of a part of the dense tensor `whole`. Scalar operands of the op say
-/// where the part begins.
+/// Computes the byte offset of a part of the dense tensor `whole`. Scalar operands of the op, one
+/// per dim, give the index at which the part begins.
 struct Window {
   Strides strides{};  ///< in bytes
-  Strides last{};     ///< by dim: the largest start at which the part fits in the whole
+  Strides last{};     ///< by dim: the largest valid start of the part
   int num_dims;
-  std::size_t first_start;  ///< number of the first operand that says where the part begins
+  std::size_t first_start;  ///< number of the first of these operands
 
   Window(const TensorType& whole, const Shape& part, std::size_t start_operand)
       : strides(dense_strides(whole.shape)),

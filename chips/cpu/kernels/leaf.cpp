@@ -59,8 +59,8 @@ Kernel fill(const Program& program, OpId op) {
   });
 }
 
-/// Makes a kernel that writes the constant in every run, like the result of any other op, because
-/// the planner may give the constant's place to another value after its last use.
+/// Makes a kernel that writes the constant in every run, because a plan may give the constant's
+/// place to another value after its last use.
 constexpr Prepare prepares::constant = prepare_by<kernels::constant>;
 constexpr Prepare prepares::iota = prepare_by<kernels::iota>;
 

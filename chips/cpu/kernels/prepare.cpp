@@ -25,7 +25,7 @@ constexpr Prepare prepares::reduce_scatter = prepare_by<none>;
 constexpr Prepare prepares::all_to_all = prepare_by<none>;
 constexpr Prepare prepares::collective_permute = prepare_by<none>;
 constexpr Prepare prepares::ppermute = prepare_by<none>;
-// These ops exist only in programs before partitioning, so no chip runs them.
+// No chip runs these ops, because they exist only in programs before partitioning.
 constexpr Prepare prepares::enter = prepare_by<none>;
 constexpr Prepare prepares::leave = prepare_by<none>;
 

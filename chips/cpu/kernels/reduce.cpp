@@ -46,7 +46,7 @@ Loops loops_of(const Shape& shape, std::span<const std::int64_t> dims) {
   return loops;
 }
 
-/// Calls body(offset in the operand) for every iteration of the loops, in row-major order.
+/// Calls body with the offset in the operand for every iteration of the loops, in row-major order.
 template <typename Body>
 void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) {
   if (loops.empty()) return body(offset);
@@ -67,18 +67,19 @@ void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) 
   }
 }
 
-/// The number of results that rows() accumulates side by side. It should be large, because the
-/// processor prefetches along rows, but the sums must fit in the first-level cache.
+/// The number of results that rows() accumulates at the same time. It is large, because the
+/// processor prefetches along rows, but small enough for the sums to fit in the first-level cache.
 constexpr std::int64_t kColumns = 2048;
 
-/// Combines elements of type T to results of type R, which is T or the type in which T is computed.
+/// Combines elements of type T into results of type R, which is T or the type in which T is
+/// computed.
 template <typename T, typename R, typename F>
 struct Combine {
   using C = Compute<T>;
   C identity;
   F f;
 
-  /// Combines contiguous elements. Used if the innermost dim is reduced.
+  /// Combines contiguous elements. This is for operands whose innermost dim is reduced.
   void runs(const Loops& loops, const T* operand, R* result) const {
     const std::span outer(loops.reduced.data(), loops.reduced.size() - 1);
     const std::int64_t size = loops.reduced.back().size;
@@ -89,7 +90,8 @@ struct Combine {
     });
   }
 
-  /// Combines whole rows, element by element and in their order. Used if the innermost dim is kept.
+  /// Combines rows one after another, element by element. This is for operands whose innermost dim
+  /// is kept.
   void rows(const Loops& loops, const T* operand, R* result) const {
     const std::span outer(loops.kept.data(), loops.kept.size() - 1);
     const std::span turns(loops.reduced.data(), loops.reduced.size() - 1);
@@ -137,7 +139,7 @@ template <typename T, typename R = T, typename F>
 Kernel kernel(const TensorType& operand, std::span<const std::int64_t> dims, Compute<T> identity,
               F f) {
   Loops loops = loops_of(operand.shape, dims);
-  // runs() needs a reduced loop as its innermost one, rows() a kept loop.
+  // The innermost loop must be a reduced loop for runs(), and a kept loop for rows().
   const bool along_runs =
       loops.kept.empty() || (!loops.reduced.empty() && loops.reduced.back().stride == 1);
   if (loops.reduced.empty()) loops.reduced.push_back({1, 1});

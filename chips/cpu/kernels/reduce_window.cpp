@@ -1,6 +1,6 @@
-/// Kernels of reduce_window and select_and_scatter. They loop over runs of elements that are all in
-/// different windows, or over whole rows whose elements are all in the same window. bf16 and f16
-/// are summed in f32.
+/// Kernels of reduce_window and select_and_scatter. The inner loops are over runs of elements that
+/// are all in different windows, or over rows whose elements are all in the same window. bf16 and
+/// f16 are summed in f32.
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace weft::kernels {
 namespace {
 
 /// The loops over windows. Leading dims with windows of size 1 are merged into one loop over
-/// planes. All planes have the same windows of the other dims.
+/// planes. The windows over the other dims are the same in all planes.
 struct Planes {
   std::int64_t count = 1;
   std::int64_t operand_size = 1;
@@ -48,21 +48,21 @@ Planes planes_of(const WindowReduction& reduction, const Shape& operand, const S
   return planes;
 }
 
-/// The windows of a plane as rows, if the innermost dim isn't cut into windows (features, for
-/// instance, when they are the last dim). A window covers some rows of the operand, in row-major
-/// order of their places in the window.
+/// The windows of a plane if the innermost dim isn't cut into windows, such as features that are
+/// the last dim. Each window then covers some complete rows of the operand, in row-major order of
+/// their positions in the window.
 struct RowWindows {
   struct Window {
     std::int64_t result = 0;  ///< offset of the window's row in the result
-    std::size_t first = 0;    ///< index of its first row in `operands`
+    std::size_t first = 0;    ///< index of the window's first row in `operands`
     std::size_t count = 0;
   };
-  std::int64_t row = 0;  ///< elements of a row
+  std::int64_t row = 0;  ///< number of elements of a row
   std::vector<Window> windows;
   std::vector<std::int64_t> operands;
 };
 
-/// Returns the windows as rows; nothing if the innermost dim has windows or `dtype` isn't floating.
+/// Returns the windows as rows; nothing if the innermost dim is cut, or `dtype` isn't floating.
 std::optional<RowWindows> row_windows(const Planes& planes, DType dtype) {
   const WindowLoops& loops = planes.loops;
   if (!is_floating(dtype)) return {};
@@ -88,7 +88,7 @@ struct VectorOf {
   using Type [[gnu::vector_size(count * sizeof(T))]] = T;
 };
 
-/// A vector of adjacent elements of a row. The end of a row is computed in smaller pieces.
+/// A vector of adjacent elements of a row. For the end of a row, smaller pieces are used.
 template <typename T, std::size_t kBytes>
 struct Piece {
   using C = Compute<T>;
@@ -128,7 +128,7 @@ struct Piece {
   }
 };
 
-/// Calls body(bytes of a vector, window, begin) for each piece of each row of a plane's result.
+/// Calls body(size in bytes, window, first element) for each piece of each row of a plane's result.
 template <typename C, std::size_t kBytes, typename Body>
 void for_each_piece(const RowWindows& rows, const Body& body) {
   constexpr auto kCount = static_cast<std::int64_t>(kBytes / sizeof(C));
@@ -173,8 +173,8 @@ struct ReductionOfRows {
   }
 };
 
-/// Adds, for each window, its element of g to its row with the extremum and 0 to its other rows. If
-/// the windows cover all elements and don't overlap, each sum has one term and is stored at once.
+/// For each window and column, adds the element of g to the row with the extremum, and 0 to others.
+/// If the windows cover all elements and don't overlap, stores these terms instead of adding them.
 template <typename T, typename Beats>
 struct SelectionOfRows {
   using C = Compute<T>;
@@ -202,7 +202,7 @@ struct SelectionOfRows {
         for (std::size_t i = 1; i < window.count; ++i) {
           number += 1;
           const typename Lanes::Vector element = Lanes::load(x + operands[i] + begin);
-          // A NaN is chosen, and the first one stays chosen.
+          // The first NaN is chosen and stays chosen.
           const auto wins = (beats(element, best) | (element != element)) & (best == best);
           chosen = wins ? number : chosen;
           best = wins ? element : best;
@@ -223,8 +223,8 @@ struct SelectionOfRows {
   }
 };
 
-/// Calls body(window step, operand step), with compile-time constants if the loop can be
-/// vectorized.
+/// Calls body with the steps in windows and in the operand, which are compile-time constants if the
+/// loop can be vectorized.
 template <typename Body>
 void with_steps(const WindowLoops& loops, const Body& body) {
   using One = std::integral_constant<std::int64_t, 1>;
@@ -257,7 +257,7 @@ Kernel reduction(const Planes& planes, Compute<T> identity, F f) {
   });
 }
 
-/// Adds each element of g to the element of y that its window has chosen.
+/// Adds each element of g to the element of y that the element's window has chosen.
 template <typename T, typename Place>
 void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
   if (planes.are_apart && planes.loops.window_step == 1 && planes.loops.operand_step == 1) {
@@ -280,8 +280,8 @@ void scatter(const Planes& planes, const Place* places, const T* g, T* y) {
   }
 }
 
-/// Makes the kernel. Its scratch memory has the place of each window's extremum in the plane, then
-/// all extrema. A Place is at least as wide as an element.
+/// Makes the kernel. Its scratch memory has the place of each window's extremum in the plane,
+/// followed by all extrema. A Place has at least as many bytes as an element.
 template <typename T, typename Place, typename Beats>
 Kernel selection(const Planes& planes, T identity, Beats beats) {
   const auto windows = static_cast<std::size_t>(planes.window_size);
@@ -300,7 +300,7 @@ Kernel selection(const Planes& planes, T identity, Beats beats) {
           const T element = from[j * operand_step];
           const T b = best[j * window_step];
           const Place p = place[j * window_step];
-          // A NaN is chosen, and the first one stays. The loop is vectorized, because `|` and `&`
+          // The first NaN is chosen and stays chosen. The loop is vectorized, because `|` and `&`
           // don't branch.
           const bool wins = (p < 0) | ((beats(element, b) | is_nan(element)) & !is_nan(b));
           place[j * window_step] = wins ? static_cast<Place>(first.operand + j * operand_step) : p;
@@ -387,7 +387,7 @@ Kernel select_and_scatter(const Program& program, OpId op) {
     return attrs.kind == ReduceKind::max ? selected(lowest<C>(), greater)
                                          : selected(highest<C>(), less);
   };
-  // Half precision needs f32 only where several elements are summed, to round each sum only once.
+  // Half precision needs f32 only if several elements are summed, so that each sum is rounded once.
   if ((rows && planes.are_apart) || !is_half(x.dtype)) return visit_dtype(x.dtype, make);
   return through_f32(program, op, visit_dtype(computed(x.dtype), make));
 }

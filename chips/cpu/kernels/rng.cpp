@@ -8,8 +8,8 @@
 namespace weft::kernels {
 namespace {
 
-/// Writes the random words of `count` elements, beginning with number `element` of the whole
-/// tensor.
+/// Writes the random words for `count` elements of the whole tensor, beginning with element number
+/// `element`.
 void draw(const PhiloxBlock& state, std::uint64_t element, std::int64_t count, std::uint32_t* to) {
   while (count > 0) {
     const PhiloxBlock block = generator_block(state, element / 4);
@@ -21,10 +21,11 @@ void draw(const PhiloxBlock& state, std::uint64_t element, std::int64_t count, s
   }
 }
 
-/// A chip's part of a row-major tensor: runs of elements that are adjacent in the whole tensor.
+/// A chip's part of a row-major tensor, divided into runs of elements that are adjacent in the
+/// whole tensor.
 struct Part {
   Shape shape;         ///< shape of the part, without the dims inside a run
-  Strides strides{};   ///< strides of the whole tensor
+  Strides strides{};   ///< strides in the whole tensor
   std::int64_t first;  ///< number of the part's first element in the whole tensor
   std::int64_t run;    ///< number of elements of a run
   std::int64_t runs;

@@ -1,6 +1,6 @@
 /// Kernels of ops on rows along the last dim. A row is read from memory once and then processed in
-/// a buffer. bf16 is computed in f32 and rounded once. A row's result depends only on its own
-/// elements.
+/// a buffer. bf16 is computed in f32 and rounded once. The result for a row depends only on the
+/// elements of this row.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,8 @@
 namespace weft::kernels {
 namespace {
 
-/// One row of each operand (`b` is `a` if there is only one operand), and buffers of its size.
+/// One row of each operand (`b` is `a` if there is only one operand), and buffers as large as a
+/// row.
 template <typename T>
 struct Row {
   const T* a;
@@ -32,8 +33,8 @@ Compute<T> sum_of(const T* x, std::int64_t size) {
   return combine_run(x, size, Compute<T>{0}, Add{});
 }
 
-/// Writes e^(x - the largest x) to the buffer for each element x. Returns the largest x and the sum
-/// of these powers.
+/// Writes e^(x - top) to the buffer for each element x, where top is the largest x. Returns top and
+/// the sum of the powers.
 template <typename T>
 std::pair<Compute<T>, Compute<T>> powers(const T* x, std::int64_t size, Compute<T>* buffer) {
   using C = Compute<T>;
@@ -86,8 +87,8 @@ struct LogSoftmaxGrad {
 struct Normalize {
   Normalization normalization;
 
-  /// Writes x - mean to the buffer for each element x. Returns the factor that normalizes the
-  /// buffer.
+  /// Writes x - mean to the buffer for each element x. Returns the factor by which the buffer must
+  /// be multiplied to normalize it.
   template <typename T>
   Compute<T> center(const Row<T>& row) const {
     using C = Compute<T>;

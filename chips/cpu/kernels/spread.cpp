@@ -15,7 +15,7 @@ void write_spread(const Spread& spread, std::size_t element_bytes, const std::by
     if (spread.repeats_row) {
       std::memcpy(to, from + static_cast<std::size_t>(column) * element_bytes, bytes);
     } else {
-      // One element is copied first, then the copied part is doubled again and again.
+      // Copies one element, and then doubles the copied part again and again.
       std::memcpy(to, from + static_cast<std::size_t>(row) * element_bytes, element_bytes);
       for (std::size_t done = element_bytes; done < bytes; done *= 2) {
         std::memcpy(to + done, to, std::min(done, bytes - done));

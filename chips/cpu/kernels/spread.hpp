@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-/// Writes `count` elements of the spread of `from`, beginning with number `begin`.
+/// Writes `count` elements of the spread of `from`, beginning with element number `begin`.
 void write_spread(const Spread& spread, std::size_t element_bytes, const std::byte* from,
                   std::int64_t begin, std::int64_t count, std::byte* to);
 

@@ -78,8 +78,8 @@ struct Remainder {
   }
 };
 
-/// Returns NaN if either operand is NaN. C may be a vector, which `||` wouldn't compare element by
-/// element, so `|` is used.
+/// Returns the maximum, or NaN if an operand is NaN. Uses `|`, because C may be a vector, for which
+/// `||` doesn't work element by element.
 struct Maximum {
   template <typename C>
   C operator()(C a, C b) const {
@@ -94,7 +94,7 @@ struct Minimum {
   }
 };
 
-/// For integers, a negative exponent gives the truncated quotient of 1 and the positive power.
+/// For integers and a negative exponent, the result is 1 / (the positive power), truncated.
 struct Power {
   template <typename C>
   C operator()(C a, C b) const {
@@ -123,7 +123,7 @@ struct Negate {
   }
 };
 
-/// Returns -1 or 1; zeros and NaNs are returned unchanged.
+/// Returns -1 or 1, but returns zeros and NaNs unchanged.
 struct Sign {
   template <typename C>
   C operator()(C x) const {

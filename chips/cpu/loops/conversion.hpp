@@ -17,8 +17,8 @@ To converted(From x) {
     return x ? To{1} : To{0};  // unlike a cast, this is vectorized
   } else if constexpr (std::integral<To> && std::floating_point<From>) {
     using Limits = std::numeric_limits<To>;
-    // The bound is the largest integer + 1, which is a power of two and therefore exact in From.
-    // The largest integer itself may not be.
+    // The bound is the largest integer + 1. As a power of two it is exact in From, while the
+    // largest integer may not be exact.
     const From end = static_cast<From>(Limits::max() / 2 + 1) * 2;
     if (x != x) return 0;
     if (x < static_cast<From>(Limits::min())) return Limits::min();

@@ -15,23 +15,23 @@
 namespace weft::kernels {
 
 /// The buffers of one run of a kernel, all dense and row-major. The result overlaps no operand,
-/// except that an elementwise op may write exactly over one of them.
+/// except that the result of an elementwise op may be exactly in an operand's place.
 struct KernelArgs {
   std::array<const std::byte*, kOperandCountMax> operands{};
   std::byte* result = nullptr;
   std::byte* scratch = nullptr;  ///< Kernel::scratch_bytes, 64-byte aligned
   /// The largest number of elements that an elementwise op or a fill computes in this run.
   std::int64_t count_max = std::numeric_limits<std::int64_t>::max();
-  /// For an elementwise op, by operand: true if all elements are equal, so that the op reads only
-  /// the first. An op with several operands can have at most one such operand. For select, it can't
-  /// be the predicate.
+  /// Indexed by operand of an elementwise op: true if all elements of the operand are equal and
+  /// only the first is stored. At most one operand can be so, only if the op has several, and not
+  /// the predicate of a select.
   std::array<bool, kOperandCountMax> is_fill{};
 };
 
-/// An op prepared to run: prepare() has decided everything that depends only on op and chip. `run`
-/// works only on the calling thread and allocates nothing. The same operands give bitwise the same
-/// result in every run. An element of an elementwise result depends only on the elements of the
-/// operands with the same index, not on the index.
+/// An op that is ready to run: prepare() has decided everything that depends only on op and chip.
+/// `run` works only on the calling thread and allocates nothing. The same operands give bitwise the
+/// same result in every run. Each element of an elementwise result depends only on the operands'
+/// elements with the same index, not on the index itself.
 struct Kernel {
   std::function<void(const KernelArgs&)> run;
   std::size_t scratch_bytes = 0;
@@ -41,7 +41,7 @@ struct Kernel {
 class MatmulStream;
 std::shared_ptr<MatmulStream> make_matmul_stream();
 
-/// The facts about a chip that prepare() of its ops may use.
+/// What prepare() may know about the chip that is to run an op.
 struct ChipContext {
   const Mesh& mesh;
   int position = 0;

@@ -1,7 +1,7 @@
 #pragma once
 /// Mathematical functions in f32. Each is a fixed sequence of steps on a type V: float
-/// (float_steps.hpp), or the vectors of a compiled chain. So the result for an element is the same
-/// on every processor, in every kernel and at every place. The errors are within 1.5 ulp
+/// (float_steps.hpp), or the vectors of a compiled chain. The result for an element is therefore
+/// the same on every processor, in every kernel and at every index. The errors are within 1.5 ulp
 /// (exponential, log, tanh), 2 ulp (erf, exponential_minus_one) and 2.4 ulp (log_plus_one). The
 /// polynomials were fitted by Remez' method on the given ranges, those of erf by Lawson's.
 
@@ -12,7 +12,7 @@
 
 namespace weft::kernels {
 
-/// constant + x * (next + x * (...)).
+/// Returns constant + x * (next + x * (...)).
 template <typename V, typename... Rest>
 V polynomial(V x, float constant, float next, Rest... rest) {
   if constexpr (sizeof...(rest) == 0) {
@@ -22,7 +22,7 @@ V polynomial(V x, float constant, float next, Rest... rest) {
   }
 }
 
-// ln 2 is the sum of two parts. Products of the first part and integers up to 2^8 are exact.
+// ln 2, as the sum of two parts. Products of the first part and integers up to 2^8 are exact.
 inline constexpr float kLn2High = 0.693359375F;
 inline constexpr float kLn2Low = -2.12194440e-4F;
 
@@ -39,20 +39,20 @@ struct Powers {
   V power_minus_one{};  ///< e^r - 1
 };
 
-/// e^x = 2^n e^r, for -104 <= x <= 89 and NaN.
+/// Returns e^x = 2^n e^r, for -104 <= x <= 89 and NaN.
 template <typename V>
 V bounded_exponential(V x) {
   const Powers<V> powers(x);
   return times_power_of_two(V(1.0F) + powers.power_minus_one, powers.n);
 }
 
-/// e^x. Beyond the range of bounded_exponential(), the result is 0 or infinity.
+/// Returns e^x. Beyond the range of bounded_exponential(), the result is 0 or infinity.
 template <typename V>
 V exponential(V x) {
   return bounded_exponential(at_most(V(89.0F), at_least(V(-104.0F), x)));
 }
 
-/// e^x - 1 = 2^n (e^r - 1) + (2^n - 1). Below -20 it is -1; above 20, the 1 is too small to matter.
+/// Returns e^x - 1 = 2^n (e^r - 1) + (2^n - 1). Below -20 this is -1, and above 20 it is e^x.
 template <typename V>
 V exponential_minus_one(V x) {
   const Powers<V> powers(at_most(V(20.0F), at_least(V(-20.0F), x)));
@@ -61,7 +61,7 @@ V exponential_minus_one(V x) {
   return where_less(V(20.0F), x, exponential(x), where_equal(x, V(0.0F), x, near));
 }
 
-/// Computes e ln(2) + log(1 + f), where x = 2^e (1 + f) and sqrt(1/2) <= 1 + f < sqrt(2).
+/// Returns ln(x) as e ln(2) + ln(1 + f), where x = 2^e (1 + f) and sqrt(1/2) <= 1 + f < sqrt(2).
 template <typename V>
 V log(V x) {
   using Limits = std::numeric_limits<float>;
@@ -82,8 +82,8 @@ V log(V x) {
   return where_equal(x, V(0.0F), V(-Limits::infinity()), not_zero);
 }
 
-/// ln(1 + x) for |x| < 1. The factor x / ((1 + x) - 1) corrects the rounding of 1 + x (W. Kahan's
-/// log1p).
+/// Returns ln(1 + x) for |x| < 1. The factor x / ((1 + x) - 1) corrects the rounding of 1 + x (W.
+/// Kahan's log1p).
 template <typename V>
 V log_near_one(V x, V sum) {
   return where_equal(sum, V(1.0F), x, log(sum) * (x / (sum - V(1.0F))));
@@ -95,7 +95,7 @@ V log_plus_one(V x) {
   return where_less(x, V(1.0F), log_near_one(x, sum), log(sum));
 }
 
-/// ln(1 + e^x) = max(x, 0) + ln(1 + p) with p = e^-|x|, which can't overflow.
+/// Returns ln(1 + e^x) as max(x, 0) + ln(1 + e^-|x|), in which no exponential overflows.
 template <typename V>
 V softplus(V x) {
   const V power = bounded_exponential(at_least(V(-104.0F), -magnitude(x)));

@@ -1,6 +1,6 @@
 #pragma once
-/// Declares a Prepare, the function that makes an op's kernel, for each op in WEFT_OPS. It is
-/// defined in the kernel's source file. An op without a Prepare causes a link error.
+/// Declares a Prepare, a function that makes an op's kernel, for each op in WEFT_OPS. Kernel source
+/// files define them. An op without a definition causes a link error.
 
 #include <type_traits>
 
@@ -9,7 +9,8 @@
 
 namespace weft::kernels {
 
-/// Makes the kernel of an op. The kernel has an empty `run` if the dtype isn't supported.
+/// A function that makes the kernel of an op. The kernel's `run` is empty if the dtype isn't
+/// supported.
 using Prepare = Kernel (*)(const Program&, OpId, const ChipContext&);
 
 namespace prepares {

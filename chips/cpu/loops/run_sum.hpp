@@ -25,9 +25,9 @@ class RunSum {
   C sum_;
 };
 
-/// RunSum for floating dtypes. With a single sum, every addition would wait for the previous one,
-/// so four vectors of sums are computed side by side and combined at the end. The vector size is
-/// the same on every processor, because it determines the order of summation.
+/// RunSum for floating dtypes. Four vectors of sums are computed at the same time and combined at
+/// the end, because with a single sum every addition would wait for the previous addition. The
+/// vector size is the same on every processor, because it determines the order of summation.
 template <typename T, typename F>
 requires kIsFloating<T>
 class RunSum<T, F> {
@@ -67,7 +67,7 @@ class RunSum<T, F> {
   }
 
   F f_;
-  Vector sums_[4];  // std::array would drop the vector attribute
+  Vector sums_[4];  // not std::array, which drops the vector attribute
   C rest_;
 };
 

@@ -18,7 +18,7 @@ struct Loop {
   std::int64_t to = 0;    ///< stride in the result
 };
 
-/// Returns the loops of a copy, from outer to inner. To get as few as possible, it drops dims of
+/// Returns the loops of a copy, from outer to inner. To get as few loops as possible, drops dims of
 /// size 1 and joins adjacent dims that are contiguous in both the operand and the result.
 std::vector<Loop> loops_of(const StridedView& view) {
   const Strides dense = dense_strides(view.shape);
@@ -58,8 +58,8 @@ void for_each_turn(std::span<const Loop> loops, std::int64_t from, std::int64_t 
 }
 
 /// Transposes two loops in tiles that fit the first-level cache. `rows` is contiguous in the
-/// operand, `columns` in the result. The function isn't inlined and takes the loops by value:
-/// inlined in copy_loops(), it takes 1.5 to 2 times as long.
+/// operand, `columns` in the result. The function isn't inlined and takes the loops by value,
+/// because inlined in copy_loops() it takes 1.5 to 2 times as long.
 template <typename T>
 [[gnu::noinline]] void transpose_tiles(const T* operand, T* result, Loop rows, Loop columns) {
   constexpr std::int64_t kTile = 16;
@@ -76,8 +76,8 @@ template <typename T>
   }
 }
 
-/// The ways to copy the innermost loop. `transpose` also copies the loop that has stride 1 in the
-/// operand.
+/// The ways to copy the innermost loop. `transpose` copies it together with the loop that has
+/// stride 1 in the operand.
 enum class Inner { run, repeat, transpose, gather };
 
 template <typename T>

@@ -10,15 +10,15 @@
 
 namespace weft::kernels {
 
-/// A view of an operand's elements. Element (i0, i1, ..) of the view is at `offset` + i0 *
-/// strides[0] + i1 * strides[1] + .. A stride of 0 repeats elements.
+/// A view of an operand's elements. Element (i0, i1, ..) of the view is the operand's element
+/// number `offset` + i0 * strides[0] + i1 * strides[1] + .. A stride of 0 repeats elements.
 struct StridedView {
   Shape shape;
   Strides strides{};
   std::int64_t offset = 0;
 };
 
-/// Makes a kernel that copies the view of operand 0 into a dense result.
+/// Makes a kernel that copies the elements of operand 0 in `view` to a dense result.
 Kernel copy_view(const StridedView& view, DType dtype);
 
 }  // namespace weft::kernels

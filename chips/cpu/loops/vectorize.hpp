@@ -12,8 +12,8 @@ namespace weft::kernels {
 /// The vector instructions that kernels may use. avx2 and avx512 include fused multiply-add.
 enum class Vectors : std::uint8_t { portable, avx2, avx512 };
 
-/// Says how kernels run. The results are bitwise the same for all paths, and each path is tested
-/// against a simpler one. The only exception is attention of bf16, whose bits differ where AVX-512
+/// Says how kernels run. All paths give bitwise the same results, and each path is tested against a
+/// simpler path. The only exception is attention of bf16, whose bits differ where AVX-512
 /// multiplies bf16 directly (decision 0050).
 struct KernelPath {
   Vectors vectors = Vectors::portable;
@@ -30,9 +30,8 @@ KernelPath parse_kernel_path(std::string_view words);
 void set_kernel_path(const KernelPath& path);
 
 #if defined(__x86_64__)
-/// Calls `body`, compiled for the named processor with everything that it calls inlined. The
-/// compiler doesn't fuse multiplications and additions, so all processors give bitwise the same
-/// results.
+/// Call `body`, compiled with everything that it calls for AVX2 or AVX-512. The compiler doesn't
+/// fuse multiplications and additions, so all processors give bitwise the same results.
 template <typename Body>
 [[gnu::target("avx2,fma"), gnu::flatten]] void run_avx2(const Body& body, const KernelArgs& args) {
   body(args);
@@ -43,7 +42,8 @@ template <typename Body>
 run_avx512(const Body& body, const KernelArgs& args) {
   body(args);
 }
-/// Calls `body`, compiled for AVX-512 BF16. Its products of bf16 have other bits than those of f32.
+/// Calls `body`, compiled for AVX-512 BF16. Direct products of bf16 have other bits than products
+/// in f32.
 template <typename Body>
 [[gnu::target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512"),
   gnu::flatten]] void
@@ -52,12 +52,12 @@ run_avx512_bf16(const Body& body, const KernelArgs& args) {
 }
 #endif
 
-/// Returns the kernel that runs `body(args)`, compiled for the vectors of kernel_path(), but at
-/// most for `most`. (AVX2 is faster than AVX-512 for sums of short runs, and for loops that skip
-/// elements, for which the compiler emits gathers with AVX-512.)
+/// Returns the kernel that runs `body(args)`, compiled for the vectors of kernel_path() or for
+/// `most`, whichever are smaller. (AVX2 is faster than AVX-512 for sums of short runs, and for
+/// loops that skip elements, for which the compiler emits gathers with AVX-512.)
 template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized(Body body) {
-  // One function object serves all versions, because each std::function would take longer to
+  // One function object is used for all versions, because each std::function would take longer to
   // compile than its loop.
   void (*run)(const Body&, const KernelArgs&) = [](const Body& each, const KernelArgs& args) {
     each(args);
@@ -75,7 +75,7 @@ Kernel vectorized(Body body) {
 }
 
 /// Returns the kernel that runs `body.run<bytes>(args)`, where `bytes` is the size of the vectors
-/// of kernel_path(), but at most of `most`.
+/// of kernel_path() or of `most`, whichever is smaller.
 template <Vectors most = Vectors::avx512, typename Body>
 Kernel vectorized_by_size(Body body) {
 #if defined(__x86_64__)

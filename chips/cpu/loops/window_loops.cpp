@@ -19,7 +19,8 @@ WindowLoops window_loops(std::span<const WindowAxis> axes) {
   for (std::int64_t k = 0; k < window.size; ++k) {
     const std::int64_t before = std::max<std::int64_t>(window.low - k * window.dilation, 0);
     std::int64_t o = (before + window.stride - 1) / window.stride;
-    // Seeks the one of o_step adjacent windows whose element k is on an operand element, if any.
+    // Searches o_step adjacent windows for the one whose element k covers an operand element, if
+    // any.
     const std::int64_t end = std::min(axis.count, o + o_step);
     std::int64_t i = -1;
     while (o < end && (i = element_under(window, o, k, axis.size)) < 0) ++o;

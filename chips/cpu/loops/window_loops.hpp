@@ -7,26 +7,26 @@
 
 namespace weft::kernels {
 
-/// For one element number k: the windows along a dim in which element k lies on an operand element.
-/// `first` is the first of these windows, and `count` says how many there are. They are window_step
-/// apart.
+/// The windows along a dim in which element number k covers an operand element. `first` is the
+/// first of these windows, `count` is their number, and they are window_step apart.
 struct Tap {
   Meeting first;
   std::int64_t count = 0;
 };
 
-/// All loops over windows. Steps are in elements of the buffers.
+/// All loops over windows. Steps are numbers of elements in the buffers.
 struct WindowLoops {
-  std::vector<Meeting> outer;  ///< the pairs in all dims but the innermost
-  std::vector<Tap> taps;       ///< the pairs in the innermost dim, one Tap per k
+  std::vector<Meeting> outer;  ///< the pairs along all dims except the innermost
+  std::vector<Tap> taps;       ///< the pairs along the innermost dim, one Tap per k
   std::int64_t window_step = 1;
   std::int64_t operand_step = 1;
 };
 WindowLoops window_loops(std::span<const WindowAxis> axes);
 
-/// Calls body(first, count) for every run of pairs. Pair j of a run is j * window_step and j *
-/// operand_step after `first`, and has the same place in its window. The pairs of one window come
-/// in row-major order of their places.
+/// Calls body(first, count) for every run of pairs. In pair j of a run, the window is j *
+/// window_step and the operand element j * operand_step after those of `first`, and the element has
+/// the same position in its window. The pairs of one window come in row-major order of these
+/// positions.
 template <typename Body>
 void for_each_run(const WindowLoops& loops, const Body& body) {
   for (const Meeting& outer : loops.outer) {

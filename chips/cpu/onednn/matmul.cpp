@@ -15,8 +15,8 @@ std::shared_ptr<MatmulStream> make_matmul_stream() { return std::make_shared<Mat
 
 namespace {
 
-/// Describes an operand to oneDNN without batch dims of size 1. oneDNN 3 mistakes the stride of
-/// such a dim, which has no meaning, for the stride of another dim.
+/// Describes an operand to oneDNN. Omits batch dims of size 1, because oneDNN 3 mistakes the
+/// meaningless stride of such a dim for the stride of another dim.
 dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, std::int64_t rows,
                             std::int64_t columns, std::int64_t row, std::int64_t column,
                             DType dtype) {
@@ -32,8 +32,8 @@ dnnl::memory::desc describe(const Shape& batch, const Strides& batch_strides, st
   return {sizes, data_type_of(dtype), strides};
 }
 
-/// Multiplies by plain loops with ascending k. They are exact for integers, and their results in
-/// f64 serve as the reference.
+/// Multiplies by plain loops with ascending k. This is exact for integers, and its results in f64
+/// are the reference.
 template <typename T>
 void multiply(const Matmul& matmul, int dim, const T* lhs, const T* rhs, T*& result) {
   if (dim < matmul.batch.size()) {
@@ -90,7 +90,7 @@ MatmulFunction in_one_call(const Matmul& matmul, DType dtype,
   }
 }
 
-/// Returns whether no dim of the batch has a larger stride than an earlier one.
+/// Returns whether the strides of the batch dims never increase from one dim to the next.
 bool descends(const Shape& batch, const Strides& strides) {
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
   for (int dim = 0; dim < batch.size(); ++dim) {
@@ -102,8 +102,8 @@ bool descends(const Shape& batch, const Strides& strides) {
   return true;
 }
 
-/// Multiplies by oneDNN. Version 3.7.2 reads outside an operand if a dim of the batch has a smaller
-/// stride than a later one. In that case the first dim becomes a loop over several calls.
+/// Multiplies by oneDNN. Because version 3.7.2 reads outside an operand if a batch dim has a
+/// smaller stride than a later dim, the first dim then becomes a loop over several calls.
 MatmulFunction by_onednn(const Matmul& matmul, DType dtype,
                          const std::shared_ptr<MatmulStream>& stream) {
   if (descends(matmul.batch, matmul.lhs.batch) && descends(matmul.batch, matmul.rhs.batch)) {

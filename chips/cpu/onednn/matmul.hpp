@@ -21,9 +21,8 @@ struct Matmul {
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
-  /// In each operand, either the rows or the columns have a stride of 1. In an operand with a
-  /// single row it must be the columns, because oneDNN 3 ignores the given stride of such
-  /// columns.
+  /// In each operand, either the rows or the columns have a stride of 1. If there is a single row,
+  /// the columns must have it, because oneDNN 3 then ignores the given stride of the columns.
   Operand lhs;
   Operand rhs;
 };
@@ -31,13 +30,14 @@ struct Matmul {
 using MatmulFunction =
     std::function<void(const std::byte* lhs, const std::byte* rhs, std::byte* result)>;
 
-/// Returns the dtype in which oneDNN multiplies operands of this dtype. For bf16 it is bf16 if the
-/// processor has avx512_bf16, whose instructions sum two products at a time in f32. In all other
-/// cases it is f32.
+/// Returns the dtype in which oneDNN multiplies operands of this dtype. This is bf16 for operands
+/// of bf16 if the processor has avx512_bf16, whose instructions sum two products at a time in f32.
+/// Otherwise it is f32.
 DType multiplied_dtype(DType dtype);
 
 /// Returns the function that multiplies, or null for f16 and pred. The function runs only on the
-/// calling thread, whatever OpenMP's thread count is. For bf16, multiplied_dtype() must be bf16.
+/// calling thread, whatever OpenMP's thread count is. For bf16, multiplied_dtype() must return
+/// bf16.
 MatmulFunction prepare_matmul(const Matmul& matmul, DType dtype, const ChipContext& chip);
 
 }  // namespace weft::kernels

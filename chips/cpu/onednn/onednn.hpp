@@ -11,8 +11,8 @@
 
 #include "chips/cpu/loops/kernel.hpp"
 
-// Functions of libgomp, which Debian's oneDNN uses. They are declared here because their header
-// belongs to g++, and clang doesn't have it.
+// Functions of libgomp, which Debian's oneDNN uses. They are declared here because clang doesn't
+// have their header, which belongs to g++.
 extern "C" int omp_get_max_threads() noexcept;
 extern "C" void omp_set_num_threads(int) noexcept;
 
@@ -26,8 +26,8 @@ class MatmulStream {
 
 /// Limits OpenMP to one thread during its lifetime, because Debian's oneDNN would start a thread
 /// per core for every chip. oneDNN reads the calling thread's limit when it makes a primitive and
-/// when it runs one. The destructor restores the limit, which belongs to the program that embeds
-/// weft.
+/// when it runs one. The destructor restores the limit, which the program that embeds weft may have
+/// set.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -79,7 +79,7 @@ typename Primitive::primitive_desc choose_gradient(const dnnl::engine& engine,
 }
 
 /// A primitive with the memory objects of its arguments: two or three tensors and scratch memory.
-/// Only the addresses of the memory objects change.
+/// Between calls, only the addresses of the memory objects change.
 class OneDnnCall {
  public:
   struct Argument {
@@ -107,7 +107,7 @@ class OneDnnCall {
       // oneDNN takes every address as writable, but it only reads the operands.
       memories_[i++].set_data_handle(const_cast<std::byte*>(address));
     }
-    // The C function is called, because its C++ wrapper makes a map and a vector in every call.
+    // Calls the C function, because the C++ wrapper makes a map and a vector in every call.
     const dnnl_status_t status = dnnl_primitive_execute(
         primitive_.get(), stream_->stream.get(), static_cast<int>(count_), arguments_.data());
     WEFT_CHECK(status == dnnl_success, static_cast<int>(status));

@@ -73,11 +73,12 @@ bool has_avx512() {
 #endif
 }
 
-/// Returns whether the convolution must not be computed with channels last, because oneDNN is wrong
-/// with a 1x1 kernel in this layout. It packs pixels that strides skip into a buffer. On processors
-/// without AVX-512 it writes beyond this buffer if the features aren't whole blocks of eight
-/// (uxlfoundation/oneDNN#6035), and in gradients of bf16 always. In gradients of bf16 it also reads
-/// pairs of features beyond the last one. In oneDNN's own blocked layout it does none of this.
+/// Returns whether the convolution must not be computed with channels last, because of oneDNN's
+/// errors with 1x1 kernels in this layout. With strides, oneDNN packs the pixels that it needs into
+/// a buffer. It writes beyond this buffer on processors without AVX-512 if the number of features
+/// isn't a multiple of eight (uxlfoundation/oneDNN#6035), and always in gradients of bf16, where it
+/// also reads pairs of features beyond the last feature. oneDNN's own blocked layout has none of
+/// these errors.
 bool spoils_channels_last(const OneDnnConvolution& c) {
   using Spatial = OneDnnConvolution::Spatial;
   if (!std::ranges::all_of(c.spatial, [](const Spatial& dim) { return dim.kernel == 1; })) {
@@ -91,30 +92,31 @@ bool spoils_channels_last(const OneDnnConvolution& c) {
   return skips || c.source.sizes[1] % 2 != 0 || c.destination.sizes[1] % 2 != 0;
 }
 
-/// Returns whether each element of the kernel lies on an element of the input in some window, along
-/// this dim.
+/// Returns whether, along this dim, each element of the kernel covers an element of the input in
+/// some window.
 bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
   for (std::int64_t k = 0; k < dim.kernel; ++k) {
     const std::int64_t in_first_window = k * dim.dilation - dim.low;
     const std::int64_t padded = std::max<std::int64_t>(-in_first_window, 0);
-    const std::int64_t window = (padded + dim.stride - 1) / dim.stride;  // the first beyond `low`
+    const std::int64_t window =
+        (padded + dim.stride - 1) / dim.stride;  // the first window after `low`
     if (window >= dim.output || in_first_window + window * dim.stride >= dim.input) return false;
   }
   return true;
 }
 
 /// Returns whether the windows are like those of usual layers: the padding is at most half of the
-/// kernel, each element of the kernel meets the input, and the stride is 1 if there is only one
-/// window.
+/// kernel, each element of the kernel covers the input in some window, and the stride is 1 if there
+/// is only one window.
 bool is_ordinary(const OneDnnConvolution::Spatial& dim) {
   return std::max(dim.low, dim.high()) <= dilated(dim.kernel, dim.dilation) / 2 &&
          (dim.output > 1 || dim.stride == 1) && kernel_meets_input(dim);
 }
 
-/// Returns whether the convolution must be computed in plain row-major layouts, because oneDNN is
-/// wrong in other layouts, even in f32. With three spatial dims and unusual windows, it leaves
-/// elements out of the gradient of the weights. If a dim has a stride but only one window, oneDNN
-/// 3.7.2 reads from a wrong place.
+/// Returns whether the convolution must be computed in plain row-major layouts, because oneDNN
+/// gives wrong results in other layouts, even in f32. With three spatial dims and unusual windows,
+/// it omits elements of the gradient of the weights. If a dim has a stride but only one window,
+/// oneDNN 3.7.2 reads from a wrong address.
 bool needs_row_major(const OneDnnConvolution& c) {
   const auto has_needless_stride = [](const OneDnnConvolution::Spatial& dim) {
     return dim.output == 1 && dim.stride > 1;
@@ -131,8 +133,8 @@ enum class Layout : std::uint8_t {
   channels_last,  ///< oneDNN chooses the layout of the weights
   chosen,         ///< oneDNN chooses all layouts: blocks of features
 };
-/// Chooses the layout. oneDNN's blocks of eight features would be mostly empty with two input
-/// features or fewer, and reordering row-major tensors then costs more than it gains. Measured on
+/// Chooses the layout. With two input features or fewer, oneDNN's blocks of eight features would be
+/// mostly empty, and reordering row-major tensors would take more time than it saves. Measured on
 /// AVX2 for 3x3 kernels, batch 64: 1 -> 32 features of 28x28 take 0.7 ms in place and 1.6 ms in
 /// blocks; backward data of 32 -> 64 features of 14x14 takes 11.4 ms in place and 7.4 ms in blocks.
 Layout layout_of(const OneDnnConvolution& c) {

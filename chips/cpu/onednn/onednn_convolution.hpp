@@ -9,9 +9,9 @@
 
 namespace weft::kernels {
 
-/// The oneDNN primitive that computes a convolution. A convolution that is the gradient of an
-/// ordinary one is computed by a backward primitive. `loops` means that oneDNN has no primitive for
-/// the convolution, so plain loops compute it.
+/// The oneDNN primitive that computes a convolution. A convolution that is a gradient of an
+/// ordinary convolution is computed by a backward primitive. `loops` means that oneDNN has no
+/// primitive for the convolution, so plain loops compute it.
 enum class ConvolutionMethod { forward, backward_data, backward_weights, loops };
 
 /// The three tensors of an ordinary convolution. `method` says which of them is computed from the
@@ -30,8 +30,7 @@ struct OneDnnConvolution {
     std::int64_t dilation = 1;
     std::int64_t low = 0;  ///< padding before the input, at least 0
 
-    /// Returns the padding after the input that follows from the sizes. It must be more than
-    /// -stride.
+    /// Returns the padding after the input, computed from the sizes. It must be more than -stride.
     std::int64_t high() const;
   };
 
@@ -43,13 +42,13 @@ struct OneDnnConvolution {
   DType dtype = DType::f32;  ///< f32, or bf16 if multiplied_dtype() and trusts_bf16() allow it
 };
 
-/// Returns whether oneDNN's bf16 kernels are trusted with this convolution. If not, it must be
-/// computed in f32.
+/// Returns whether oneDNN's bf16 kernels are known to be right for this convolution. If not, the
+/// convolution must be computed in f32.
 bool trusts_bf16(const OneDnnConvolution& convolution);
 
 /// Makes the kernel. Its operands and result depend on the method. forward: (source, weights) ->
 /// destination. backward_data: (destination, weights) -> source. backward_weights: (source,
-/// destination) -> weights. It runs only on the calling thread.
+/// destination) -> weights. The kernel runs only on the calling thread.
 Kernel prepare_convolution(const OneDnnConvolution& convolution,
                            const std::shared_ptr<MatmulStream>& stream);
 
