@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// When this many call sites have prepared calls, all of these calls are dropped. So many call
-/// sites exist only if sizes never repeat, and then prepared calls aren't used again.
+/// When this many call sites have prepared calls, all these calls are dropped. There are so many
+/// call sites only if sizes never repeat, so the prepared calls aren't needed again.
 constexpr std::size_t kPreparedCountMax = 4096;
 
 std::size_t rounded(std::size_t bytes) {
@@ -50,7 +50,7 @@ void ArenaChipCollectives::carry_out_staged(const ChipCall& call) {
   const auto staged_parts =
       static_cast<std::size_t>(call.parts_in_source + (in_place ? 0 : call.parts_in_destination));
   const std::size_t room = std::min(kStagingBytes, memory_.buffers_offset() - kArenaTempOffset);
-  const std::size_t usable = room - (in_place ? 0 : kOffsetAlignment);  // room to align the result
+  const std::size_t usable = room - (in_place ? 0 : kOffsetAlignment);  // to align the result
   const auto piece = static_cast<std::int64_t>(usable / (element * staged_parts));
   if (piece == 0) {
     fail(Errc::no_space, "{} at {}: an element of each of {} chips doesn't fit in {} bytes",
@@ -90,13 +90,13 @@ void ArenaChipCollectives::carry_out_staged(const ChipCall& call) {
 
 std::optional<std::uint64_t> ArenaChipCollectives::place_in_arena(const std::byte* data) const {
   const auto arena = reinterpret_cast<std::uintptr_t>(memory_.arena(arena_));
-  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(data) - arena;  // large if outside
+  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(data) - arena;  // huge if outside
   if (offset >= memory_.arena_capacity() || offset % kOffsetAlignment != 0) return {};
   return offset;
 }
 
 void ArenaChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::int64_t whole) {
-  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads the tags of bodies over all words
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads the bodies' tags over all numbers
   call.tag = (body_ + 1) * kOdd + static_cast<std::uint64_t>(whole);
   const CallSite site{encode(call), of.where.file_name(), of.where.line()};
   auto found = prepared_.find(site);
@@ -109,8 +109,8 @@ void ArenaChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::in
     found = prepared_.emplace(site, communicator_.prepare(named)).first;
   }
   communicator_.run(found->second);
-  // Calls are dropped here and not before run(): if run() throws, the communicator still refers to
-  // the failed call.
+  // Calls are dropped only after a run() that succeeded, because the communicator still refers to
+  // a call whose run() threw.
   if (prepared_.size() >= kPreparedCountMax) prepared_.clear();
 }
 

@@ -6,16 +6,15 @@
 
 namespace weft {
 
-/// An engine of a chip of the CPU. The chip's memory is its arena, which all processes of the host
-/// have mapped.
+/// The engine of a chip whose memory is its arena, which all processes of the host have mapped.
 class ArenaEngine : public Engine {
  public:
-  /// `memory` is that of the host's chips. `memory` and `mesh` must outlive the engine.
+  /// `memory` is the memory of the host's chips. `memory` and `mesh` must outlive the engine.
   ArenaEngine(JobMemory& memory, const Mesh& mesh, int position, int local_index);
 
   int local_index() const final { return local_index_; }
-  /// Makes the arena get its memory from the NUMA node of the calling thread from now on, whichever
-  /// thread reserves the memory.
+  /// Makes the arena get its memory from the NUMA node of the calling thread, whichever thread
+  /// reserves memory later.
   void settle() noexcept final;
   void reserve(std::uint64_t offset, std::size_t bytes) final;
   void upload(std::uint64_t offset, std::size_t bytes,

@@ -1,5 +1,5 @@
 #pragma once
-/// ChipCollectives: carries out the collectives of Chip for on_each_chip() bodies.
+/// ChipCollectives: carries out the collectives that bodies of on_each_chip() call on a Chip.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// A collective on elements anywhere in host memory. Chip has checked its arguments. Source and
+/// A collective on elements anywhere in host memory, whose arguments Chip has checked. Source and
 /// destination consist of parts of `count` elements: one part per chip of the group, or a single
 /// part.
 struct ChipCall {
@@ -35,15 +35,15 @@ struct ChipCall {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::broadcast;
   }
   std::string site() const;  ///< returns text such as "train.cpp:41"
-  /// Returns this collective as a call on arena memory, from `from_offset` to `to_offset`. Its
-  /// number of elements is not set.
+  /// Returns this collective as a call on arena memory, from `from_offset` to `to_offset`. The call
+  /// still needs its number of elements (set_count()).
   CollectiveCall in_arena(std::uint64_t from_offset, std::uint64_t to_offset) const;
-  /// Makes `call` cover `piece` elements of each part.
+  /// Makes `call` process `piece` elements of each part.
   void set_count(CollectiveCall& call, std::int64_t piece) const;
 };
 
-/// The collectives of one chip, for use on its thread. They throw the same errors as the functions
-/// of Chip.
+/// The collectives of one chip, for use on the chip's thread. They throw the same errors as the
+/// functions of Chip.
 class ChipCollectives {
  public:
   /// `mesh` must outlive the object.
@@ -57,8 +57,8 @@ class ChipCollectives {
   Chip& chip() { return chip_; }
 
   virtual void carry_out(const ChipCall& call) = 0;
-  /// Returns the address at which a body may read and write the chip's memory at `offset`, until
-  /// the body ends.
+  /// Returns the address of the chip's memory at `offset`. A body may read and write there until it
+  /// ends.
   virtual std::byte* address(std::uint64_t offset) = 0;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// Engine: the interface of a kind of chip. One engine drives one chip.
+/// Engine: the interface that each kind of chip implements. One engine drives one chip.
 ///
 /// docs/adding_a_chip.md says how to add a kind of chip.
 
@@ -17,9 +17,9 @@ namespace weft {
 class Chip;
 class StateHash;
 
-/// A plan prepared for runs on one chip. It has everything that doesn't change between runs:
-/// kernels, collective calls, constants. Only the engine that made it can run it. It may outlive
-/// the engine.
+/// A plan prepared for runs on one chip, with everything that doesn't change between runs: kernels,
+/// collective calls, constants. Only the engine that made it can run it, but it may outlive the
+/// engine.
 class LoadedPlan {
  public:
   virtual ~LoadedPlan() = default;
@@ -35,59 +35,61 @@ struct RunBuffers {
   void require(std::size_t num_inputs, std::size_t num_outputs, std::uint64_t step) const;
 };
 
-/// The step that the chip commits with a run. Before the chip writes an output that updates an
-/// input, it waits until all chips have committed the step. If `is_awaited`, it also waits for this
-/// before the run ends (commits.hpp).
+/// The step that the chip commits with a run. The chip waits until all chips have committed the
+/// step before it writes an output that updates an input, and if `is_awaited`, also before the run
+/// ends (commits.hpp).
 struct RunCommit {
   std::uint64_t step = 0;
   bool is_awaited = false;
 };
 
 /// Memory is addressed by offsets, which are the same on all chips of a job. The worker places
-/// buffers from JobMemory::buffers_offset() on; the engine uses the memory below that offset.
+/// buffers from JobMemory::buffers_offset() on, and the engine uses the memory below this offset.
 ///
-/// The chip's own thread loads plans, runs them and makes calls. The loop's thread calls reserve(),
-/// upload(), copy_from() and download() at any time, for memory that no current run uses.
+/// The chip's own thread loads plans, runs them and makes calls. The loop's thread may call
+/// reserve(), upload(), copy_from() and download() at any time, for memory that no current run
+/// uses.
 ///
 /// A job can continue after a worker has died, and `weft rescue` can save its state, only on
 /// engines whose memory is the arena in JobMemory. The arena and its reserved ranges outlive the
 /// process that drives the chip, and any process can read them (transport/resume). The target of
 /// such an engine has `keeps_memory`. For other engines, validate() refuses jobs that keep state.
 ///
-/// JobMemory::abort() aborts a job. Any thread of any process may call it. Every function that
-/// waits then throws peer_lost, with the reason, within kSleepSlice (wait.hpp).
+/// Any thread of any process may call JobMemory::abort() to abort a job. Every function that waits
+/// then throws peer_lost, with the reason, within kSleepSlice (wait.hpp).
 class Engine {
  public:
   virtual ~Engine() = default;
 
   /// The chip's index among its worker's chips.
   virtual int local_index() const = 0;
-  /// Prepares the engine for use by the chip's own thread. That thread must call this before any
-  /// other function.
+  /// Prepares the engine for use by the chip's own thread, which must call this before any other
+  /// function.
   virtual void settle() noexcept = 0;
 
-  /// Makes this range of the memory usable. Throws no_space, with the number of bytes, if it can't.
+  /// Makes this range of the memory usable. Throws no_space, with the number of bytes, if this
+  /// fails.
   virtual void reserve(std::uint64_t offset, std::size_t bytes) = 0;
-  /// Writes `bytes` bytes to `offset`. `fill` writes them into the given host memory, which is the
+  /// Writes `bytes` bytes to `offset`. Calls `fill` to write them to host memory, which is the
   /// chip's own memory if the host can address it.
   virtual void upload(std::uint64_t offset, std::size_t bytes,
                       const std::function<void(std::byte*)>& fill) = 0;
-  /// Returns the address at which the host can access the memory at `offset`. It is null if the
-  /// host can't; upload() and download() must be used then. Any thread may use the address.
+  /// Returns the address of the memory at `offset`, which any thread may use, or null if the host
+  /// can't address the memory. Then upload() and download() must be used.
   virtual std::byte* host_address(std::uint64_t offset) {
     (void)offset;
     return nullptr;
   }
-  /// Copies the bytes at `from` in the memory of the chip at `position` to `to`. Nothing may write
-  /// these bytes during the copy. Throws unavailable for a chip that the engine can't reach.
+  /// Copies the bytes at `from` in the memory of the chip at `position` to `to`. The bytes mustn't
+  /// change during the copy. Throws unavailable if the engine can't reach the chip.
   virtual void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) = 0;
   /// Copies `to.size()` bytes of the memory, starting at `offset`, to `to`.
   virtual void download(std::uint64_t offset, std::span<std::byte> to) = 0;
 
-  /// Prepares a plan. Throws mesh_mismatch for a plan of another mesh, corrupt for a plan that
-  /// doesn't verify, and no_space if its temporaries don't fit. For an op or dtype without a
-  /// kernel, throws unavailable with the op's location. With `checks`, runs fail at the first op
-  /// that makes a NaN or an infinity.
+  /// Prepares a plan. Throws mesh_mismatch if the plan is for another mesh, corrupt if verify()
+  /// refuses it, and no_space if its temporaries don't fit. For an op or dtype without a kernel,
+  /// throws unavailable with the op's location. With `checks`, runs fail at the first op that makes
+  /// a NaN or an infinity.
   virtual std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) = 0;
   /// Begins a run. No other run may be in progress. Throws invalid_argument if the numbers of
   /// buffers differ from those of the plan's inputs and outputs.
@@ -107,8 +109,8 @@ class Engine {
     wait();
   }
 
-  /// Calls `body` for this chip. `program` is the body's number among the loop's programs.
-  /// Collectives of bodies with different numbers don't match. Rethrows the body's exceptions.
+  /// Calls `body` for this chip. `program` is the body's number among the loop's programs;
+  /// collectives of bodies with different numbers don't match. Rethrows the body's exceptions.
   virtual void call(std::uint64_t step, std::uint32_t program,
                     const std::function<void(Chip&)>& body) = 0;
   /// Adds the hashes of this chip's shards of the state to `hash`.

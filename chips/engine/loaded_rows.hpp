@@ -13,7 +13,8 @@
 
 namespace weft {
 
-/// Describes where the rows of a loaded batch come from. Immutable: any thread may use it.
+/// Describes where the rows of a loaded batch come from. It is immutable, and any thread may use
+/// it.
 class RowOrigin {
  public:
   virtual ~RowOrigin() = default;
@@ -22,7 +23,7 @@ class RowOrigin {
   virtual std::string describe(std::int64_t row) const = 0;
 };
 
-/// An input of a run that a loader has read.
+/// The rows of an input of a run, which a loader has read.
 struct LoadedRows {
   std::uint32_t input = 0;  ///< the number of the input
   TensorType type;
@@ -30,13 +31,13 @@ struct LoadedRows {
   std::shared_ptr<const RowOrigin> origin;
 };
 
-/// Returns text such as "; it is in field 'y' of item 17 .." for the first row with the faulty
-/// index in the chip's part of the input. Returns "" if an op computed the index, or if no loader
-/// has read the input.
+/// Returns text such as "; it is in field 'y' of item 17 ..". It describes the first row with the
+/// faulty index in the chip's part of the input. Returns "" if an op computed the index, or no
+/// loader has read the input.
 std::string faulty_item(std::span<const LoadedRows> loaded, const Mesh& mesh, int position,
                         Engine& engine, const RunBuffers& buffers, const IndexFault& fault);
 
-/// Calls faulty_item() for one chip of a run. The chip's thread calls this function.
+/// A function that calls faulty_item() for one chip of a run. The chip's thread calls it.
 using FaultyItem = std::function<std::string(Engine&, const RunBuffers&, const IndexFault&)>;
 
 }  // namespace weft

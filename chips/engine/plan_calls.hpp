@@ -1,5 +1,5 @@
 #pragma once
-/// Makes the calls of a plan's collectives on one chip of the mesh, for every engine.
+/// Makes the calls of a plan's collectives on one chip of the mesh, for all kinds of engines.
 
 #include <cstdint>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// Returns the call of a collective or barrier step, without a name. The call of a bucket (a step
-/// of several all_reduces) covers all its operands and the alignment bytes between them.
+/// Returns the call, without a name, for a step that is a collective or a barrier. The call for a
+/// bucket (a step of several all_reduces) covers all operands and the alignment bytes between them.
 /// Temporaries begin at kArenaTempOffset in every arena, and shared values at `shared_begin`.
 CollectiveCall collective_call(const Plan& plan, const PlanStep& step, const Mesh& mesh,
                                int position, std::uint64_t shared_begin);
@@ -26,8 +26,8 @@ struct ChipPlace {
 ChipPlace place_in_arena(const Plan& plan, ValueId value, const Mesh& mesh, int position,
                          std::uint64_t shared_begin);
 /// Returns the places of the addends from which loops compute this chip's result of a
-/// reduce_scatter (shared.hpp). Each addend is the chip's part of the operand of one chip of the
-/// group; they are in group order.
+/// reduce_scatter (shared.hpp). There is one addend for each chip of the group, in group order:
+/// this chip's part of that chip's operand.
 std::vector<ChipPlace> addends_of(const Plan& plan, ValueId result, const Mesh& mesh, int position);
 
 }  // namespace weft

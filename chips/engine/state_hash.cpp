@@ -11,7 +11,8 @@ namespace {
 
 using Dims = std::array<std::int64_t, kDimCountMax>;
 
-/// Hashes the elements of a shard that belong to the tensor, without the padding after its dims.
+/// Hashes the elements of a shard that belong to the tensor, but not the padding at the ends of
+/// dims.
 class Elements {
  public:
   Elements(const TensorType& type, const Dims& sizes, const Dims& offsets)

@@ -23,12 +23,11 @@ struct HashedTensor {
   std::vector<std::uint64_t> offsets;  ///< in the arena, by chip
 };
 
-/// Collects the hashes of one version of the state. Each chip adds its hashes on its own thread,
-/// before the run that makes the next version. Nothing writes to the hashed version before that
-/// run.
+/// Collects the hashes of one version of the state. Each chip adds its hashes on its own thread
+/// before the run that makes the next version, because only that run overwrites the hashed version.
 class StateHash {
  public:
-  /// `positions` are those of the worker's chips. The last chip that adds its hashes calls
+  /// `positions` are the positions of the worker's chips. The last chip that adds its hashes calls
   /// `on_complete`.
   StateHash(std::uint64_t step, std::vector<HashedTensor> tensors, const Mesh& mesh,
             std::vector<int> positions, std::function<void(const StateHash&)> on_complete);
@@ -38,8 +37,8 @@ class StateHash {
   std::uint64_t step() const { return step_; }
   const std::vector<HashedTensor>& tensors() const { return tensors_; }
   int num_chips() const { return static_cast<int>(positions_.size()); }
-  /// Return hashes of the position and of the bits of the chip's piece of a tensor, valid when all
-  /// chips have called add(). Chips with equal piece() should have equal hash().
+  /// Valid when all chips have called add(). piece() identifies which piece of a tensor the chip
+  /// has, and hash() is the hash of its bits. Chips with equal piece() should have equal hash().
   std::uint64_t piece(std::size_t tensor, int chip) const { return pieces_[at(tensor, chip)]; }
   std::uint64_t hash(std::size_t tensor, int chip) const { return hashes_[at(tensor, chip)]; }
 
@@ -55,7 +54,7 @@ class StateHash {
   const std::function<void(const StateHash&)> on_complete_;
   std::vector<std::uint64_t> pieces_;
   std::vector<std::uint64_t> hashes_;
-  std::atomic<int> missing_;  ///< chips that have yet to call add(); the last sees all hashes
+  std::atomic<int> missing_;  ///< chips that haven't called add() yet; the last sees all hashes
 };
 
 }  // namespace weft
