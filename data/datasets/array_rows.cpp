@@ -60,7 +60,8 @@ class ArrayRows : public Dataset {
       array.file->read(begin, out);
       if (array.cast.to == DType::pred) check_bools(out);
     } else {
-      // The size is a multiple of the size of any element, so that no element is split.
+      // The number of bytes that are converted at once. It is a multiple of every element size, so
+      // that no element is split.
       constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
       std::array<std::byte, kPieceBytes> piece;
       for (std::size_t done = 0; done < row_bytes; done += kPieceBytes) {

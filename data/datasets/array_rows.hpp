@@ -1,5 +1,5 @@
 #pragma once
-/// Makes datasets whose items are the rows of arrays. The arrays are in files, or in memory if they
+/// Makes datasets whose items are rows of arrays. The arrays are in files, or in memory if they
 /// were unpacked.
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace weft {
 /// A row-major array that becomes a field.
 struct StoredArray {
   std::string name{};
-  Shape shape{};  ///< the first dim counts the items
+  Shape shape{};  ///< the first dim is the number of items
   ElementCast cast{};
   std::shared_ptr<const InputFile> file{};
   std::uint64_t data_begin = 0;       ///< offset in the file, or in `unpacked`
-  std::vector<std::byte> unpacked{};  ///< empty if the data are in the file
+  std::vector<std::byte> unpacked{};  ///< empty if the data is in the file
   bool is_unpacked = false;
 };
 

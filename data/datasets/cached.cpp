@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// Keeps items of the source in slots, one for each index. A slot is null until a thread has
-/// published an item in it. After that the slot doesn't change.
+/// Keeps items of the source in slots, one for each index. A slot is null until a thread publishes
+/// an item in it, and then never changes.
 class Cached : public Dataset {
  public:
   Cached(DatasetPtr source, std::int64_t bytes_max)
@@ -56,13 +56,13 @@ class Cached : public Dataset {
     }
   }
 
-  /// Stores the item in the slot. Returns false if another thread has filled the slot meanwhile.
+  /// Stores the item in the slot. Returns false if another thread has already filled the slot.
   bool keep(std::atomic<std::byte*>& slot, ItemMemory item) const {
     auto kept = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(item_bytes_));
     std::byte* to = kept.get();
     for (const std::span<std::byte> field : item) to = std::ranges::copy(field, to).out;
     std::byte* none = nullptr;
-    // The release order makes the item's bytes visible to threads that find it in the slot.
+    // The release order makes the item's bytes visible to threads that find the item in the slot.
     if (!slot.compare_exchange_strong(none, kept.get(), std::memory_order_release,
                                       std::memory_order_relaxed)) {
       return false;

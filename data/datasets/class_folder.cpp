@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The maximum depth of folders. It ends the search if links form a cycle.
+/// The maximum depth of folders. This limit ends the search if links form a cycle.
 constexpr int kDepthMax = 32;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 30;
 
@@ -45,8 +45,8 @@ struct Listing {
   std::vector<StoredObject> objects{};  ///< the files, if the folder is a URL
 };
 
-/// Lists the objects of a remote folder. An object store has folders only as parts of objects'
-/// names.
+/// Lists the objects of a remote folder. In an object store, folders exist only as parts of the
+/// names of objects.
 Listing list_objects(Storage& storage, const std::string& folder,
                      const std::vector<std::string>& extensions, ScanProgress& progress) {
   std::vector<StoredObject> objects = storage.list(folder + "/");
@@ -81,7 +81,7 @@ Listing list(const std::string& folder, const std::vector<std::string>& extensio
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       std::string name = entry.path().filename().string();
-      std::error_code unreachable;  // set for a link without target
+      std::error_code unreachable;  // set if a link has no target
       if (entry.is_directory(unreachable)) {
         listing.folders.push_back(std::move(name));
       } else if (has_extension(name, extensions)) {
@@ -188,7 +188,7 @@ class ClassFolder : public Dataset {
   std::vector<std::string> folders_;
   std::string names_;
   std::vector<Entry> files_;
-  std::vector<StoredObject> objects_;  // if the folder is a URL; a file is copied when it is read
+  std::vector<StoredObject> objects_;  // if the folder is a URL; each is copied when it is read
 };
 
 }  // namespace

@@ -22,7 +22,7 @@
 namespace weft {
 namespace {
 
-/// Stores the cell. Returns false if the cell is no number of the field's dtype.
+/// Stores the cell. Returns false if the cell isn't a number of the field's dtype.
 bool store_cell(const CsvField& field, std::string_view cell, std::byte* out) {
   return store_number({field.dtype, field.scale, field.offset}, cell, out);
 }
@@ -66,7 +66,7 @@ class Csv : public Dataset {
     begins_.shrink_to_fit();
   }
 
-  /// Reads the header and removes it from the records.
+  /// Reads the header and removes it from the list of records.
   std::vector<std::string> read_names() {
     if (begins_.size() < 2) fail(Errc::corrupt, "is empty: expected a header");
     const Record record = read_record(0);
@@ -156,8 +156,8 @@ class Csv : public Dataset {
   const InputFile file_;
   const std::vector<CsvField> fields_options_;
   const char separator_;
-  std::vector<std::uint64_t> begins_;              // offsets of the records, then the end
-  std::vector<std::vector<std::size_t>> columns_;  // columns of each field
+  std::vector<std::uint64_t> begins_;              // offsets of the records, and the end
+  std::vector<std::vector<std::size_t>> columns_;  // numbers of the columns of each field
   std::vector<Field> fields_;
 };
 

@@ -69,7 +69,7 @@ void cast_from(const ElementCast& cast, std::span<const std::byte> stored,
   }
 }
 
-/// Returns the dtype that a stored element gets if no option sets one.
+/// Returns the dtype to which a stored element is converted if no option sets the dtype.
 DType default_dtype(const ForeignElement& from) {
   switch (from.kind) {
     case 'b': return DType::pred;

@@ -27,11 +27,12 @@ struct ElementCast {
   bool is_copy() const;
 };
 
-/// Returns the conversion that `field` asks for, from stored elements of the form `from`. Throws
-/// invalid_argument for a conversion that FileField doesn't offer.
+/// Returns the conversion that `field` describes, from stored elements of the form `from`. Throws
+/// invalid_argument for a conversion that FileField doesn't support.
 ElementCast make_cast(const ForeignElement& from, const FileField& field);
 
-/// Throws invalid_argument unless scale and offset are finite; for integers they must be 1 and 0.
+/// Throws invalid_argument unless scale and offset are finite, and for integers, unless they are 1
+/// and 0.
 void check_scale(DType dtype, double scale, double offset);
 
 /// Converts as many elements as `out` has. Throws corrupt for a bool that is neither 0 nor 1, and
@@ -39,7 +40,7 @@ void check_scale(DType dtype, double scale, double offset);
 void cast_elements(const ElementCast& cast, std::span<const std::byte> stored,
                    std::span<std::byte> out);
 
-/// Throws corrupt for a byte that is neither 0 nor 1.
+/// Throws corrupt if a byte is neither 0 nor 1.
 void check_bools(std::span<const std::byte> bytes);
 
 }  // namespace weft

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Reads a part of a record as one or several fields.
+/// Reads a part of a record into one or several fields.
 class JsonReader {
  public:
   virtual ~JsonReader() = default;
@@ -52,7 +52,8 @@ bool store_whole(const json& value, std::byte* out) {
     if (!std::in_range<T>(value.get<std::int64_t>())) return false;
     element = static_cast<T>(value.get<std::int64_t>());
   } else if (value.is_number_float()) {
-    // A number such as 3.0 is accepted as an integer. Integers below 2^53 are exact in a double.
+    // A floating number such as 3.0 is accepted as an integer up to this limit, 2^53, below which
+    // integers are exact in a double.
     constexpr double kExactMax = 9007199254740992.0;
     const auto number = value.get<double>();
     if (std::trunc(number) != number || std::abs(number) > kExactMax ||
@@ -67,7 +68,7 @@ bool store_whole(const json& value, std::byte* out) {
   return true;
 }
 
-/// Stores the value. Returns false if it is no number of the dtype.
+/// Stores the value. Returns false if the value isn't a number of the dtype.
 bool store_value(const JsonNumbers& form, const json& value, std::byte* out) {
   switch (form.dtype) {
     case DType::i32: return store_whole<std::int32_t>(value, out);

@@ -15,7 +15,7 @@ class JsonKey {
   explicit JsonKey(const std::string& key);
 
   const std::string& text() const { return text_; }
-  /// Returns the value at this path; null if there is none.
+  /// Returns the value at this path, or null if there is no value.
   const nlohmann::json* find(const nlohmann::json& object) const;
 
  private:
@@ -23,10 +23,10 @@ class JsonKey {
   nlohmann::json::json_pointer pointer_;
 };
 
-/// Parses the line as parse_json() does. Also throws corrupt if the text is no object.
+/// Parses the line like parse_json(). Also throws corrupt if the text isn't an object.
 nlohmann::json parse_json_record(std::string_view line);
 
-/// Returns a value's text for an error message, cut if it is long.
+/// Returns a value's text for an error message; long texts are cut.
 std::string json_excerpt(const nlohmann::json& value);
 
 }  // namespace weft

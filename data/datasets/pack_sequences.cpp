@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// Returns a name that includes the options that choose the rows. When a training resumes, the
-/// loader compares names, and so detects that the rows have changed.
+/// Returns a name that includes the options on which the rows depend. When a training resumes, the
+/// loader compares names, and so notices whether the rows have changed.
 std::string name_of(const std::string& source, const PackOptions& options) {
   return fmt::format(
       "pack_sequences({}, {}{}{})", source, options.length,

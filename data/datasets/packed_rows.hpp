@@ -18,17 +18,19 @@ struct PackedSequence {
 };
 using PackedRow = std::vector<PackedSequence>;
 
-/// Packs sequences into rows by first fit within a bounded window of open rows.
+/// Packs sequences into rows: each sequence goes to the first open row that has room. The number of
+/// open rows is limited.
 class RowPacker {
  public:
-  /// `length` and `window` are at least 1.
+  /// `length` is the length of rows, and `window` the maximum number of open rows. Both must be at
+  /// least 1.
   RowPacker(std::int64_t length, std::int64_t window) : length_(length), window_(window) {}
 
   /// Adds a sequence of 1 to `length` tokens to an open row. If this row is now full, closes and
-  /// returns it. If no row has room and the window is full, closes and returns the oldest row, and
-  /// opens a new one. Otherwise returns nothing.
+  /// returns it. If no row has room and no further row may be opened, closes and returns the oldest
+  /// row, and opens a new row. Otherwise returns nothing.
   std::optional<PackedRow> add(const PackedSequence& sequence);
-  /// Closes the oldest open row and returns it; returns nothing if there is none.
+  /// Closes the oldest open row and returns it. Returns nothing if no row is open.
   std::optional<PackedRow> close();
 
  private:
@@ -41,13 +43,13 @@ class RowPacker {
   std::deque<Open> open_;  // the oldest comes first
 };
 
-/// The contiguous tokens of an item that are packed.
+/// The range of an item's tokens that are packed.
 struct TokenRun {
   std::int64_t begin = 0;
   std::int64_t length = 0;
 };
 
-/// Describes the source's fields that are packed, and the fields of a packed row.
+/// Describes which fields of the source are packed, and the fields of a packed row.
 class PackedFields {
  public:
   /// `name` is the name of the packed dataset. Throws invalid_argument for options that don't fit
@@ -55,23 +57,24 @@ class PackedFields {
   PackedFields(const std::string& name, const std::vector<Field>& source,
                const PackOptions& options);
 
-  /// Returns the packed fields, then the segment ids and the positions.
+  /// Returns the fields of a packed row: the packed fields, followed by segment ids and positions.
   const std::vector<Field>& fields() const { return fields_; }
-  /// Returns the tokens of an item that are packed. Throws corrupt for a mask whose tokens aren't
-  /// contiguous and for an impossible number of tokens. Also throws as packed_length() does.
+  /// Returns the tokens of an item that are packed. Throws corrupt if the tokens in the item's mask
+  /// aren't contiguous or their number is impossible. Also throws like packed_length().
   TokenRun run_of(ItemMemory item) const;
-  /// Returns how many of `length` tokens are packed. Throws invalid_argument if there are too many.
+  /// Returns how many tokens of an item with `length` tokens are packed. Throws invalid_argument if
+  /// the item is too long.
   std::int64_t packed_length(std::int64_t length) const;
-  /// Returns the memory of the run in each packed field of an item.
+  /// Returns, for each packed field, the memory of the run in the item.
   std::vector<std::span<std::byte>> run_memory(ItemMemory item, const TokenRun& run) const;
-  /// Returns a copy of the run's memory in each packed field.
+  /// Returns, for each packed field, a copy of the run's memory.
   ItemBuffer copy_of_run(ItemMemory item, const TokenRun& run) const;
 
  private:
   friend class PackedRowWriter;
   struct Packed {
-    std::size_t source = 0;         // number of the field in the source
-    std::size_t token_bytes = 0;    // bytes of one token
+    std::size_t source = 0;         // index of the field in the source
+    std::size_t token_bytes = 0;    // size of one token in bytes
     std::vector<std::byte> fill{};  // the fill value, as one element
   };
   void add(const std::vector<Field>& source, std::size_t number, const PackOptions& options);

@@ -42,7 +42,8 @@ class SkipErrors : public Dataset {
 
  private:
   void read_item(const Item& item, ItemMemory out) const override {
-    // The random numbers that choose a replacement must differ from those that the source draws.
+    // This number makes the random numbers that choose a replacement differ from those that the
+    // source draws.
     constexpr std::uint64_t kSeedNumber = 0x736b6970;
     ItemRandom random({item.index, item.epoch, inner_seed(item.seed, kSeedNumber)});
     Item tried = item;

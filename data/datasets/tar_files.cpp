@@ -22,7 +22,7 @@ namespace {
 
 /// The position of a file's data in its archive.
 struct Place {
-  std::uint64_t begin = 0;  ///< 0: there is no file; data never begin at 0, because of the header
+  std::uint64_t begin = 0;  ///< 0 if there is no file: data never begins at 0, after a header
   std::uint64_t bytes = 0;
 };
 
@@ -81,7 +81,7 @@ class TarFiles : public Dataset {
     const auto after = std::ranges::upper_bound(first_samples_, index);
     return static_cast<std::uint32_t>(after - first_samples_.begin()) - 1;
   }
-  /// Returns the places of the item's fields.
+  /// Returns the places of the files for the item's fields.
   const Place* places_of(std::int64_t index) const {
     return &places_[static_cast<std::size_t>(index) * sample_.num_fields()];
   }
@@ -143,7 +143,7 @@ class TarFiles : public Dataset {
     }
   }
 
-  /// Reads the headers again to find the file's name, because names aren't kept in memory.
+  /// Returns the file's name. Reads the headers again, because names aren't kept in memory.
   std::string file_name(std::uint32_t file, const Place& place) const {
     std::string name = fmt::format("the file at byte {}", place.begin);
     const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
@@ -153,7 +153,7 @@ class TarFiles : public Dataset {
       scan_tar(file_bytes_[file], read, [&](const TarEntry& entry) {
         if (entry.data_begin == place.begin) name = entry.name;
       });
-    } catch (const Error&) {  // the caller reports an error that matters more than this one
+    } catch (const Error&) {  // the caller reports a more important error
     }
     return name;
   }
@@ -162,11 +162,11 @@ class TarFiles : public Dataset {
   const TarSample sample_;
   const PartFiles files_;
   std::vector<std::uint64_t> file_bytes_;
-  std::vector<std::int64_t> first_samples_;  // number of each file's first sample
+  std::vector<std::int64_t> first_samples_;  // index of the first sample of each archive
   std::vector<Place> places_;                // positions of the files of each sample's fields
 };
 
-/// Returns the words that a pair of braces stands for, such as {a,b} or {0000..0146}. `inner` is
+/// Returns the words for which a pair of braces such as {a,b} or {0000..0146} stands. `inner` is
 /// the text between the braces.
 std::vector<std::string> alternatives(std::string_view inner, const std::string& pattern) {
   const auto refuse = [&] {

@@ -1,5 +1,5 @@
 #pragma once
-/// Decides which field a file of a tar sample becomes, and decodes the file.
+/// Decides to which field a file of a tar sample belongs, and decodes the file.
 
 #include <cstddef>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// The maximum size of a file that becomes a field.
+/// The maximum size in bytes of a file that becomes a field.
 inline constexpr std::uint64_t kSampleFileBytesMax = std::uint64_t{1} << 30;
 
 /// The parts of a file's name. For example, "a/0001.seg.PNG" is the file "seg.png" of sample
@@ -21,8 +21,7 @@ struct SampleName {
   std::string_view key{};
   std::string extension{};
 };
-/// Splits a path. Returns nothing for a name without extension, and for a name that begins with a
-/// dot.
+/// Splits a path into its parts. Returns nothing if the name has no extension or begins with a dot.
 std::optional<SampleName> sample_name(std::string_view path);
 
 /// Calls a user's decoder for one field.
@@ -34,16 +33,16 @@ std::vector<std::string> split_extensions(const std::string& extensions);
 
 class TarSample {
  public:
-  /// Throws invalid_argument for fields that contradict each other.
+  /// Throws invalid_argument if fields contradict each other.
   TarSample(std::string_view dataset, std::vector<TarField> fields);
 
   const std::vector<Field>& fields() const { return fields_; }
   std::size_t num_fields() const { return fields_.size(); }
-  /// Returns the number of the field that files of this extension become; nothing if there is none.
+  /// Returns the number of the field to which files with this extension belong, if there is one.
   std::optional<std::size_t> field_of_extension(std::string_view extension) const;
-  /// Returns the extensions of a field as the user gave them, for example "jpg;jpeg;png".
+  /// Returns the extensions of a field as the user gave them, such as "jpg;jpeg;png".
   const std::string& extension(std::size_t field) const;
-  /// Throws corrupt for a file that can't become the field.
+  /// Decodes the file. Throws corrupt if the file can't become the field.
   void decode(std::size_t field, std::span<const std::byte> file, ItemRandom& random,
               std::span<std::byte> out) const;
 
@@ -53,9 +52,10 @@ class TarSample {
   std::vector<std::vector<std::string>> extensions_;  // extensions of each field
 };
 
-/// Throws corrupt because the sample `key` has files of some fields, but none with this extension.
+/// Throws corrupt because the sample `key` has files for some fields, but no file with this
+/// extension.
 [[noreturn]] void refuse_incomplete(std::string_view key, const std::string& extension);
-/// Throws corrupt because two files of the sample become the same field.
+/// Throws corrupt because two files of the sample belong to the same field.
 [[noreturn]] void refuse_twice(std::string_view key, const std::string& extension);
 
 }  // namespace weft

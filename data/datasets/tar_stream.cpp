@@ -1,4 +1,4 @@
-/// Implements tar_stream() by libarchive.
+/// Implements tar_stream() with libarchive.
 
 #include <algorithm>
 #include <optional>
@@ -22,7 +22,7 @@ class Archive {
   explicit Archive(const std::string& path) : archive_(archive_read_new()) {
     if (archive_ == nullptr) fail(Errc::no_space, "libarchive is out of memory");
     const std::string copy = local_copy(path);
-    const InputFile opened(copy);  // throws for a file that can't be opened
+    const InputFile opened(copy);  // throws if the file can't be opened
     for (const auto support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
                                archive_read_support_filter_xz, archive_read_support_filter_zstd,
                                archive_read_support_filter_lz4, archive_read_support_format_tar}) {
@@ -42,7 +42,8 @@ class Archive {
       if (archive_entry_filetype(entry_) != AE_IFREG || archive_entry_hardlink(entry_) != nullptr) {
         continue;
       }
-      // In the locale "C", the first function returns null for the UTF-8 names of the pax format.
+      // In the locale "C", archive_entry_pathname() returns null for the UTF-8 names of the pax
+      // format.
       if (const char* const name = archive_entry_pathname(entry_)) return name;
       if (const char* const name = archive_entry_pathname_utf8(entry_)) return name;
       fail(Errc::corrupt, "has a file whose name isn't valid UTF-8");
@@ -102,7 +103,7 @@ class TarStream : public Stream {
   const std::vector<Field>& fields() const override { return sample_.fields(); }
 
  private:
-  /// A file that becomes a field, and whose data come next in the archive.
+  /// A file that becomes a field, and whose data comes next in the archive.
   struct Pending {
     std::size_t path = 0;
     std::string name{};
@@ -128,8 +129,7 @@ class TarStream : public Stream {
     is_begun_ = false;
   }
 
-  /// Reads the files of a sample, or skips them if the sample isn't wanted. Returns false at the
-  /// end.
+  /// Reads the files of a sample, or skips them if not `is_wanted`. Returns false at the end.
   bool read_sample(bool is_wanted) {
     if (!std::exchange(is_begun_, true)) find_next();
     if (!pending_) return false;
@@ -188,10 +188,10 @@ class TarStream : public Stream {
   const TarSample sample_;
   const TarStreamOptions options_;
   bool is_begun_ = false;
-  std::size_t next_path_ = 0;  // index of the path after that of archive_
+  std::size_t next_path_ = 0;  // index of the next archive's path
   std::optional<Archive> archive_;
   std::optional<Pending> pending_;
-  // The members below describe the sample that was read.
+  // The following members describe the sample that was read.
   std::size_t path_ = 0;
   std::vector<std::string> names_;  // names of the fields' files
   std::vector<std::vector<std::byte>> files_;

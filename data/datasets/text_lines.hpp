@@ -9,16 +9,17 @@
 
 namespace weft {
 
-/// The maximum size of a line.
+/// The maximum size of a line in bytes.
 inline constexpr std::uint64_t kLineBytesMax = std::uint64_t{1} << 28;
 
 enum class EmptyLines : std::uint8_t { kept, left_out };
 
-/// Lines end with LF or CR LF. A UTF-8 byte order mark at the beginning belongs to no line.
+/// The lines of a file. They end with LF or CR LF. A UTF-8 byte order mark at the beginning isn't
+/// part of a line.
 class TextLines {
  public:
   /// Reads the file once. `empty` says whether lines of only white space are omitted. Throws
-  /// corrupt for a line beyond the maximum.
+  /// corrupt if a line is longer than kLineBytesMax.
   TextLines(const std::string& path, EmptyLines empty);
 
   const InputFile& file() const { return file_; }
@@ -32,10 +33,10 @@ class TextLines {
   void find_lines(EmptyLines empty);
 
   const InputFile file_;
-  std::vector<std::uint64_t> begins_;  // offsets of the lines, and the end
+  std::vector<std::uint64_t> begins_;  // offsets of the lines, and the end of the file
 };
 
-/// Returns the number, counted from 1, of the line that contains a byte of the file.
+/// Returns the number, counted from 1, of the line that contains the byte at `offset`.
 std::size_t line_number(const InputFile& file, std::uint64_t offset);
 
 }  // namespace weft

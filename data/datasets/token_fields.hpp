@@ -11,14 +11,14 @@ namespace weft {
 
 class TokenFields {
  public:
-  /// Throws invalid_argument for options that can't be used.
+  /// Throws invalid_argument if the options can't be used.
   explicit TokenFields(const TokenField& options);
 
-  /// Returns the field of the tokens, then the fields of the mask and the type ids if they have
-  /// names.
+  /// Returns the field of the tokens, followed by the fields of the mask and of the type ids if
+  /// `options` names them.
   const std::vector<Field>& fields() const { return fields_; }
   /// Writes the tokens of a text, or of a pair of texts if `second` isn't null, to `out`. Throws
-  /// corrupt for a text that isn't UTF-8.
+  /// corrupt if a text isn't UTF-8.
   void write(std::string_view text, const std::string_view* second, ItemMemory out) const;
 
  private:

@@ -80,8 +80,8 @@ class Tokens : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
 
  private:
-  /// Finds the documents. No token follows the last token of a document, so that token can't be an
-  /// input. The windows of a document of n tokens therefore cover n - 1 tokens.
+  /// Finds the documents. The windows of a document of n tokens cover n - 1 tokens, because the
+  /// last token has no next token as its target.
   void find_documents() {
     std::int64_t at = 0;
     std::int64_t begin = 0;
@@ -122,7 +122,7 @@ class Tokens : public Dataset {
     const std::int64_t begin = document.begin + (item.index - document.first_window) * length_;
     const std::int64_t most = std::min(length_ + 1, count_ - begin);
     read_tokens(begin, std::min(most, length_), tokens);
-    // The window may contain the document's end, which is at the separator or at the file's end.
+    // The window may extend beyond the document, which ends with the separator or with the file.
     const auto separator = static_cast<std::int32_t>(*separator_);
     const std::int32_t* const end = std::find(tokens, tokens + std::min(most, length_), separator);
     const std::int64_t there = std::min(end - tokens + 1, std::min(most, length_));
@@ -138,7 +138,8 @@ class Tokens : public Dataset {
     std::copy(tokens + 1, tokens + 1 + count, targets);
   }
 
-  /// Reads the stored tokens into the end of `out`, then widens them to i32, first token first.
+  /// Reads the stored tokens to the end of `out`, and then widens them to i32 in place, from the
+  /// first token on.
   void read_tokens(std::int64_t first, std::int64_t count, std::int32_t* out) const {
     const auto wanted = static_cast<std::size_t>(count);
     const auto bytes = std::as_writable_bytes(std::span(out, wanted)).last(wanted * token_bytes_);

@@ -35,7 +35,8 @@ class TokenWriter {
     const auto token_bytes = static_cast<std::size_t>(summary_.token_bytes);
     std::vector<std::byte> bytes(encoding.ids.size() * token_bytes);
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
-      // The bytes needn't be swapped, because the file and weft's machines are little-endian.
+      // Bytes needn't be swapped, because the file and all machines that run weft are
+      // little-endian.
       std::memcpy(&bytes[i * token_bytes], &encoding.ids[i], token_bytes);
     }
     file_.write(bytes);

@@ -24,7 +24,7 @@ struct Prefix {
 };
 static_assert(sizeof(Prefix) == kEnvelopePrefixBytes);
 
-/// The maximum size of a FlatBuffer.
+/// The maximum size of a FlatBuffer in bytes.
 constexpr std::uint32_t kBodyBytesMax = std::numeric_limits<std::int32_t>::max();
 
 }  // namespace

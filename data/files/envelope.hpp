@@ -14,7 +14,7 @@
 namespace weft {
 
 struct Format {
-  std::string_view name;   ///< used in errors: "shard frame"
+  std::string_view name;   ///< such as "shard frame", for messages
   std::string_view magic;  ///< 8 characters
   std::uint32_t version = 0;
 };
@@ -41,17 +41,17 @@ class Xxh3 {
 /// Writes the prefix of an envelope. The body must already be at envelope[kEnvelopePrefixBytes] and
 /// extend to the end of `envelope`.
 void seal_envelope(const Format& format, std::span<std::byte> envelope);
-/// Returns a whole envelope around the body.
+/// Returns a complete envelope around the body.
 std::vector<std::byte> make_envelope(const Format& format, std::span<const std::byte> body);
 
-/// Returns the body's length as the envelope at the beginning of `bytes` states it. The length
-/// isn't checked. Returns 0 if `bytes` is too short to contain it.
+/// Returns the body's length that the envelope at the beginning of `bytes` states, without checking
+/// it. Returns 0 if `bytes` is too short to contain the length.
 std::size_t said_body_bytes(std::span<const std::byte> bytes) noexcept;
-/// Returns the body of the envelope at the beginning of `bytes`, which is 8-byte aligned; more
-/// bytes may follow. Throws version for another version of the format, and corrupt for anything
-/// that isn't an intact envelope.
+/// Returns the body of the envelope at the beginning of `bytes`, which must be 8-byte aligned;
+/// other bytes may follow the envelope. Throws version for another version of the format, and
+/// corrupt if the envelope isn't intact.
 std::span<const std::byte> open_envelope(const Format& format, std::span<const std::byte> bytes);
-/// Acts as open_envelope(), but no byte may follow.
+/// Acts like open_envelope(), but throws corrupt if bytes follow the envelope.
 std::span<const std::byte> open_file(const Format& format, std::span<const std::byte> bytes);
 
 }  // namespace weft

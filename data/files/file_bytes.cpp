@@ -35,8 +35,8 @@ std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t byte
   const auto said_bytes = static_cast<std::size_t>(status.st_size);
   if (said_bytes > bytes_max) fail_size(path, bytes_max);
   std::vector<std::byte> bytes;
-  // The file is read until its end, whatever size the system says, because files of /proc report no
-  // size, and other files may grow.
+  // Reads the file up to its end, whatever size the system reports, because files of /proc report
+  // no size, and other files may grow.
   std::size_t wanted = said_bytes + 1;
   for (std::size_t size = 0;;) {
     bytes.resize(wanted);

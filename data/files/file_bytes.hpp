@@ -8,12 +8,12 @@
 
 namespace weft {
 
-/// Returns the bytes of a plain file, 8-byte aligned. Throws as open_plain_file() does; io if the
-/// file can't be read; invalid_argument for a file of more than `bytes_max`.
+/// Returns the bytes of a plain file, 8-byte aligned. Throws like open_plain_file(), io if the file
+/// can't be read, and invalid_argument if it has more than `bytes_max` bytes.
 std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t bytes_max);
 /// Returns the same bytes as text.
 std::string read_file_text(const std::string& path, std::size_t bytes_max);
-/// Acts as read_file_text(), but returns nothing if there is no such file.
+/// Acts like read_file_text(), but returns nothing if there is no such file.
 std::optional<std::string> find_file_text(const std::string& path, std::size_t bytes_max);
 
 }  // namespace weft

@@ -32,8 +32,8 @@ namespace {
        describe_room(path, needed));
 }
 
-/// Reads mountinfo, see proc(5). Returns the mount of a device as text, for example "/data (ext4)";
-/// "" if unknown. The last mount counts, because it hides earlier ones.
+/// Returns the mount of a device as text, such as "/data (ext4)", or "" if it is unknown. Reads
+/// mountinfo (see proc(5)), in which the last mount of the device hides earlier mounts.
 std::string mount_of(dev_t device) {
   const std::string wanted = fmt::format("{}:{}", major(device), minor(device));
   std::ifstream lines("/proc/self/mountinfo");
@@ -71,18 +71,18 @@ class PosixFile : public NewFile {
         direct_(cached_.number() < 0 ? -1
                                      : ::open(path_.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC)) {
     if (cached_.number() < 0) fail_call("open", path_, errno);
-    // Some file systems can't reserve space. On these the write fails if the disk is full.
+    // Some file systems can't reserve space. There, write() fails if the disk is full.
     if (bytes > 0 && ::fallocate(cached_.number(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
         errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
       const int error = errno;
-      ::unlink(path_.c_str());  // otherwise its first bytes would occupy space
+      ::unlink(path_.c_str());  // otherwise the reserved bytes would occupy space
       fail_call("fallocate", path_, error, bytes);
     }
   }
 
   void write(std::uint64_t offset, std::span<const std::byte> bytes) override {
-    // Bytes that can't be written directly are written through the cache. tmpfs and some other file
-    // systems don't support O_DIRECT, and a block device may require more alignment than 4096.
+    // Bytes that can't be written directly are written through the page cache: tmpfs and some other
+    // file systems don't support O_DIRECT, and a block device may require more alignment than 4096.
     const std::size_t whole = bytes.size() / kStorageAlignment * kStorageAlignment;
     std::size_t done = 0;
     if (direct_.number() >= 0) done = write_by(direct_, offset, bytes.first(whole));
@@ -107,7 +107,8 @@ class PosixFile : public NewFile {
       if (count < 0) fail_call("write", path_, errno, bytes.size() - done);
       if (count == 0) fail_call("write", path_, EIO);
       done += static_cast<std::size_t>(count);
-      // After a short write the remaining bytes aren't aligned, so the cache must take them.
+      // After a short write the remaining bytes aren't aligned, so they must be written through the
+      // cache.
       if (&file == &direct_ && done % kStorageAlignment != 0) return done;
     }
     return done;
@@ -115,7 +116,7 @@ class PosixFile : public NewFile {
 
   const std::string path_;
   const Descriptor cached_;
-  const Descriptor direct_;  // -1 if the file system has no direct writes
+  const Descriptor direct_;  // -1 if the file system doesn't support direct writes
 };
 
 class PosixFileSystem : public FileSystem {
@@ -132,8 +133,8 @@ class PosixFileSystem : public FileSystem {
     }
     if (errno == EEXIST || errno == ENOTEMPTY) return false;
     if (errno != EINVAL) fail_call("rename", from, errno);
-    // Some file systems, such as NFS, lack RENAME_NOREPLACE. There rename() of a folder replaces at
-    // most an empty folder.
+    // Some file systems, such as NFS, lack RENAME_NOREPLACE. There, rename() is used, which
+    // replaces a folder only if it is empty.
     if (::rename(from.c_str(), to.c_str()) == 0) return true;
     if (errno == EEXIST || errno == ENOTEMPTY) return false;
     fail_call("rename", from, errno);

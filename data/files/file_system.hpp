@@ -1,6 +1,6 @@
 #pragma once
 /// FileSystem: the operations with which a checkpoint is written completely or not at all. Tests
-/// implement it to fail at a chosen call, or to simulate a power loss.
+/// implement this interface to fail at a chosen call, or to simulate a power loss.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace weft {
 
 /// The alignment of a write: its offset in the file and its address in memory are multiples of this
-/// number, so that the write may bypass the page cache (O_DIRECT).
+/// number, so that it may bypass the page cache (O_DIRECT).
 inline constexpr std::size_t kStorageAlignment = 4096;
 
 /// A file that is being written. The destructor closes it but doesn't make it durable. All calls
 /// throw io or no_space with the file's path and the system's text. The text of no_space also
-/// describes the free space, see describe_room().
+/// describes the free space (describe_room()).
 class NewFile {
  public:
   virtual ~NewFile() = default;
@@ -25,7 +25,7 @@ class NewFile {
   /// address are multiples of kStorageAlignment, and so is the size, except at the end of the file.
   virtual void write(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
   /// Returns once the file's bytes are durable (fsync). After an error the state of the bytes is
-  /// unknown: the file must be written again under another name.
+  /// unknown, so the file must be written again under another name.
   virtual void sync() = 0;
 };
 
@@ -35,8 +35,8 @@ struct FolderEntry {
   bool is_folder = false;  ///< false for a link to a folder
 };
 
-/// All calls throw io or no_space with the path and the system's text. A name becomes durable with
-/// sync_folder() of the folder that contains it.
+/// All calls throw io or no_space with the path and the system's text. A new or changed name is
+/// durable once sync_folder() is called for the folder that contains it.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -54,9 +54,9 @@ class FileSystem {
   virtual void remove_folder(const std::string& path) = 0;
 };
 
-/// Describes the free space of a file system: "the file system /data (ext4) has 4096 of 1048576
-/// bytes free, 65536 are needed". `path` is a file or folder in it and need not exist. `needed` is
-/// in bytes; 0 means unknown.
+/// Describes the free space of the file system of `path`, which need not exist: "the file system
+/// /data (ext4) has 4096 of 1048576 bytes free, 65536 are needed". `needed` is in bytes; 0 means
+/// unknown.
 std::string describe_room(const std::string& path, std::uint64_t needed);
 
 /// Returns the operating system's file system.

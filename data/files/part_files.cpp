@@ -61,7 +61,7 @@ void PartFiles::open() const {
     try {
       with(file, [](int) {});
     } catch (const Error&) {
-      // This error is ignored, because the first use of the file reports it.
+      // The error is ignored here, because the first use of the file reports it.
     }
   }
 }

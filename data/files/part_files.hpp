@@ -11,8 +11,8 @@
 namespace weft {
 
 /// A file is opened at its first use, or by open(). It stays open, so that reading still works
-/// after the file was replaced or removed. At most kOpenFilesMax files stay open; any other file is
-/// opened for each use. All calls throw not_found, io, or corrupt for a file that is too short.
+/// after the file was replaced or removed. At most kOpenFilesMax files stay open; any further file
+/// is opened for each use. All calls throw not_found, io, or, if a file is too short, corrupt.
 class PartFiles {
  public:
   static constexpr std::size_t kOpenFilesMax = 256;
@@ -27,7 +27,7 @@ class PartFiles {
   void open() const;
   const std::string& path(std::uint32_t file) const { return files_[file].path; }
   std::uint64_t bytes(std::uint32_t file) const;
-  /// Throws corrupt if the file lacks these bytes.
+  /// Throws corrupt if the file is too short to contain these bytes.
   void require(std::uint32_t file, std::uint64_t offset, std::uint64_t bytes) const;
   void read(std::uint32_t file, std::uint64_t offset, std::span<std::byte> out) const;
 
@@ -36,7 +36,7 @@ class PartFiles {
     std::string path{};
     int descriptor = -1;  // -1 if the file isn't open
   };
-  /// Calls `use` with an open descriptor.
+  /// Calls `use` with an open descriptor of the file.
   template <typename Use>
   void with(std::uint32_t file, Use use) const;
 

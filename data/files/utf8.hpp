@@ -21,8 +21,8 @@ Character first_character(std::string_view text) noexcept;
 std::string as_utf8(std::string_view text);
 
 /// Returns the text with every control character, and every byte that isn't UTF-8, replaced by an
-/// escape such as \x1b. So text from a file or from shared memory can't move the cursor or forge a
-/// line.
+/// escape such as \x1b. So text from a file or from shared memory can't move the cursor of a
+/// terminal or forge a line of a log.
 std::string visible(std::string_view text);
 
 }  // namespace weft

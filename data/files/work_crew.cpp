@@ -13,7 +13,7 @@ namespace {
 
 void take_idle_priority() {
   const sched_param none{};
-  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // a failure costs only speed
+  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // after a failure, it only runs slower
 }
 
 }  // namespace
@@ -50,8 +50,8 @@ void WorkCrew::each(std::size_t count, const std::function<void(std::size_t)>& w
   {
     bool is_done = false;  // guarded by the urgency's mutex
     std::vector<std::jthread> helpers;
-    // A thread can't leave idle priority again. If the task becomes urgent, other threads do the
-    // remaining work.
+    // If the task becomes urgent, other threads do the remaining work, because a thread can't leave
+    // idle priority.
     if (count > 0 && urgency_ != nullptr && !urgency_->is_urgent()) {
       helpers.emplace_back([&] {
         take_idle_priority();

@@ -25,13 +25,14 @@ class Urgency {
 
 class WorkCrew {
  public:
-  /// The calling thread is one of the `threads` that work. While `urgency` isn't urgent, only a
-  /// single thread works, at idle priority.
+  /// `threads` is the number of threads, including the calling thread. If `urgency` is given, only
+  /// a single thread works, at idle priority, until the task becomes urgent.
   explicit WorkCrew(int threads, Urgency* urgency = nullptr)
       : threads_(threads), urgency_(urgency) {}
 
   /// Calls `work(i)` for each i < count and returns when all calls have ended. The calls begin in
-  /// ascending order. After an exception no further call begins; the first exception is rethrown.
+  /// ascending order of i. After an exception no further call begins, and the first exception is
+  /// rethrown.
   void each(std::size_t count, const std::function<void(std::size_t)>& work) const;
 
  private:

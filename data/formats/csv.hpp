@@ -5,7 +5,7 @@
 ///   record = cell (separator cell)* (LF | CR LF | end)
 ///   cell   = text without separator and line end | '"' (character | '""')* '"'
 ///
-/// Empty lines are no records. If a cell doesn't begin with a quote, quotes in it are ordinary
+/// Empty lines aren't records. If a cell doesn't begin with a quote, quotes in it are normal
 /// characters.
 
 #include <cstddef>
@@ -16,24 +16,24 @@
 
 namespace weft {
 
-/// The maximum size of a record.
+/// The maximum size of a record in bytes.
 inline constexpr std::uint64_t kCsvRecordBytesMax = std::uint64_t{1} << 20;
 
-/// Returns the offset at which a file's text begins. It is 0 unless the file begins with UTF-8's
-/// byte order mark. `first` has the file's first bytes.
+/// Returns the offset at which a file's text begins: behind UTF-8's byte order mark if the file
+/// begins with it, else 0. `first` has the file's first bytes.
 std::uint64_t csv_text_begin(std::string_view first);
 
-/// Finds the beginnings of records in a file that arrives in pieces.
+/// Finds where records begin in a file that is passed in pieces.
 class CsvScanner {
  public:
-  /// `begin` is the offset of the first piece.
+  /// `begin` is the offset of the first piece in the file.
   CsvScanner(char separator, std::uint64_t begin) : separator_(separator), at_(begin) {}
 
-  /// Scans the next piece. Throws corrupt for a record beyond the maximum, and if a closing quote
-  /// is followed by anything but a separator or the end of the line.
+  /// Scans the next piece. Throws corrupt if a record is longer than kCsvRecordBytesMax, or if
+  /// anything but a separator or the end of the line follows a closing quote.
   void add(std::string_view piece);
-  /// Called at the file's end. Returns the byte offsets of the records, and the end of the last
-  /// one. Throws corrupt if the file ends within quotes.
+  /// Must be called at the end of the file. Returns the byte offsets of the records, and the end of
+  /// the last record. Throws corrupt if the file ends within quotes.
   std::vector<std::uint64_t> finish();
 
  private:
@@ -44,14 +44,14 @@ class CsvScanner {
 
   const char separator_;
   State state_ = State::line_begin;
-  bool after_return_ = false;  // the last character was CR
+  bool after_return_ = false;  // whether the last character was CR
   std::uint64_t at_;
   std::uint64_t record_ = 0;  // offset of the current record
   std::vector<std::uint64_t> begins_;
 };
 
 /// Splits the record at the beginning of `text`, and writes its cells, without quotes, to `cells`.
-/// Modifies `text`, to which the cells then refer. Throws corrupt for everything that CsvScanner
+/// Modifies `text`, because the cells refer to it. Throws corrupt for everything that CsvScanner
 /// refuses.
 void split_csv_record(std::span<char> text, char separator, std::vector<std::string_view>& cells);
 

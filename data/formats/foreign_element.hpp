@@ -6,7 +6,7 @@
 namespace weft {
 
 struct ForeignElement {
-  char kind = 'f';  ///< NumPy's letters: b bool, i signed, u unsigned, f floating
+  char kind = 'f';  ///< NumPy's letter: b bool, i signed, u unsigned, f floating
   int bytes = 4;    ///< 1, 2, 4 or 8
   bool big_endian = false;
 

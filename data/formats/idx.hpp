@@ -26,9 +26,9 @@ struct IdxHeader {
 };
 
 /// Reads the header of a file whose size is `file_bytes`. `bytes` has at least the first
-/// kIdxHeaderBytesMax bytes of the file, or the whole file if it is shorter. Throws corrupt for a
-/// header of another form, for an array without dims, for a shape that a Shape can't have, and for
-/// a file with more or fewer bytes than header and data.
+/// kIdxHeaderBytesMax bytes of the file, or all bytes if the file is shorter. Throws corrupt if the
+/// header has another form, the array has no dims or a shape that Shape can't represent, or the
+/// file has more or fewer bytes than header and data.
 IdxHeader read_idx_header(std::span<const std::byte> bytes, std::uint64_t file_bytes);
 
 }  // namespace weft

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// Returns the text in quotes, with unprintable bytes escaped. Cuts it after 80 bytes, so that a
-/// file can't make a message as long as itself.
+/// Returns the text in quotes, with unprintable bytes escaped. Cuts the text after 80 bytes, so
+/// that a long text in a file doesn't make the message long.
 inline std::string in_quotes(std::string_view text) {
   constexpr std::size_t kBytesMax = 80;
   return fmt::format("{:?}{}", text.substr(0, kBytesMax), text.size() > kBytesMax ? "..." : "");

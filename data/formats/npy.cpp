@@ -40,7 +40,7 @@ constexpr std::array<ElementType, 12> kElementTypes{{{"b1", DType::pred},
                                                      {"u8", {}},
                                                      {"f8", DType::f64}}};
 
-/// Returns the known types as "b1, i1, ...", for error messages.
+/// Returns a list of the known types, "b1, i1, ...", for error messages.
 std::string type_codes() {
   std::string codes;
   for (const ElementType& known : kElementTypes) {
@@ -67,13 +67,13 @@ class LiteralReader {
   /// `offset` is the position of the text in the file. Error messages give positions in the file.
   LiteralReader(std::string_view text, std::size_t offset) : text_(text), offset_(offset) {}
 
-  /// Returns the next character that isn't a space; 0 at the end.
+  /// Returns the next character that isn't a space, or 0 at the end.
   char peek() {
     at_ = std::min(text_.find_first_not_of(" \t\n\r\f", at_), text_.size());
     return at_ < text_.size() ? text_[at_] : '\0';
   }
   bool at_end() { return peek() == '\0' && at_ == text_.size(); }
-  /// Moves past the character if it comes next. Returns whether it did.
+  /// Moves past the character if it comes next, and returns whether it does.
   bool take(char character) {
     if (at_end() || peek() != character) return false;
     ++at_;
@@ -205,7 +205,7 @@ NpyHeader read_dict(LiteralReader reader) {
   return header;
 }
 
-/// Returns the size in bytes of the number n, the header's length.
+/// Returns the size in bytes of the number n, which is the header's length.
 std::size_t length_bytes(std::span<const std::byte> bytes) {
   const std::string_view start(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!start.starts_with(kMagic)) {
@@ -279,7 +279,7 @@ NpyHeader read_npy_header(std::span<const std::byte> bytes, std::uint64_t file_b
   NpyHeader header = read_dict(
       LiteralReader({reinterpret_cast<const char*>(text.data()), text.size()}, data_offset));
   header.data_begin = data_begin;
-  // The product can't overflow: a Shape has at most 2^53 elements, and an element at most 8 bytes.
+  // The product can't overflow, because a Shape has at most 2^53 elements of at most 8 bytes.
   const auto data_bytes =
       static_cast<std::uint64_t>(header.shape.num_elements() * header.element_bytes);
   if (file_bytes - data_begin != data_bytes) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 constexpr std::uint16_t kVersionNeeded = 45;  // the version that zip64 needs
-constexpr std::uint16_t kUtf8Name = 1 << 11;  // a flag
+constexpr std::uint16_t kUtf8Name = 1 << 11;  // a flag: the name is UTF-8
 constexpr std::uint16_t kFirstDay = 0x0021;   // 1980-01-01
 constexpr std::uint16_t kLocalExtraBytes = 2 * sizeof(std::uint64_t);
 constexpr std::uint16_t kCentralExtraBytes = 3 * sizeof(std::uint64_t);

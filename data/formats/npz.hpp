@@ -1,6 +1,6 @@
 #pragma once
-/// Reads and writes npz, the zip files in which NumPy stores arrays. The array NAME is the entry
-/// NAME.npy.
+/// Reads and writes npz, the zip files in which NumPy stores arrays. The array NAME is stored as
+/// the entry NAME.npy.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,22 +15,21 @@
 
 namespace weft {
 
-/// Returns the entries with the names of their arrays. Throws corrupt for an entry that is no
-/// array.
+/// Returns the entries, named after their arrays. Throws corrupt if an entry isn't an array.
 std::vector<ZipEntry> npz_arrays(std::vector<ZipEntry> entries);
 
-/// Writes arrays uncompressed, with the sizes of zip64, as numpy.savez() does. Equal arrays give
-/// equal bytes.
+/// Writes arrays uncompressed, with the sizes of zip64, like numpy.savez(). Equal arrays give equal
+/// bytes.
 class NpzWriter {
  public:
   using Write = std::function<void(std::span<const std::byte> bytes)>;
 
-  /// The writer passes the bytes of the file to `write`, in order.
+  /// The writer passes the bytes of the file to `write`, piece by piece in their order.
   explicit NpzWriter(Write write) : write_(std::move(write)) {}
 
-  /// Adds an array. `elements` are row-major. Throws invalid_argument for a name that is empty,
-  /// repeated or too long for an entry; for a number of bytes that doesn't fit the type; and for
-  /// bf16.
+  /// Adds an array. `elements` are row-major. Throws invalid_argument if the name is empty,
+  /// repeated or too long for an entry, if the number of bytes doesn't fit the type, or if the
+  /// dtype is bf16.
   void add(const std::string& name, const TensorType& type, std::span<const std::byte> elements);
   /// Writes the directory, which ends the file.
   void finish();

@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// Fills `out` with the file's bytes beginning at `offset`. Callers ask only for bytes that exist.
+/// A function that fills `out` with the file's bytes beginning at `offset`. Callers read only bytes
+/// that exist.
 using ReadAt = std::function<void(std::uint64_t offset, std::span<std::byte> out)>;
 
 }  // namespace weft

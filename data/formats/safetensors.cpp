@@ -46,7 +46,7 @@ constexpr std::array<FileDType, 15> kFileDTypes{{{"BOOL", 1, DType::pred},
                                                  {"I64", 8, DType::i64},
                                                  {"U64", 8, {}}}};
 
-/// Returns the dtype that a file calls by this name; null if there is none.
+/// Returns the dtype that has this name in files, or null if there is no such dtype.
 const FileDType* find_dtype(std::string_view name) {
   const auto* found = std::ranges::find(kFileDTypes, name, &FileDType::name);
   return found == kFileDTypes.end() ? nullptr : found;
@@ -56,7 +56,7 @@ std::string_view name_of(DType dtype) {
   return std::ranges::find(kFileDTypes, std::optional(dtype), &FileDType::dtype)->name;
 }
 
-/// Returns a tensor's size in bytes; nothing if 64 bits can't hold it.
+/// Returns a tensor's size in bytes, or nothing if the size doesn't fit in 64 bits.
 std::optional<std::uint64_t> bytes_of(std::span<const std::int64_t> sizes,
                                       std::uint64_t element_bytes) {
   if (std::ranges::find(sizes, 0) != sizes.end()) return 0;
@@ -199,7 +199,8 @@ class HeaderReader final : public StrictJson {
     }
     const FileDType* known = find_dtype(dtype_);
     const auto bytes = bytes_of(sizes_, known != nullptr ? known->element_bytes : 1);
-    // For an unknown dtype the size can't be checked: an element may have fewer bits than a byte.
+    // For an unknown dtype the size can't be checked, because an element may have fewer bits than a
+    // byte.
     if (known != nullptr && end - begin != bytes) {
       fail(Errc::corrupt, "{}: data_offsets [{}, {}) have {} bytes; {} of shape [{}] has {}", what,
            begin, end, end - begin, known->name, fmt::join(sizes_, ","),
@@ -214,7 +215,7 @@ class HeaderReader final : public StrictJson {
 
   std::uint64_t data_bytes_;
   Inside inside_ = Inside::nothing;
-  std::set<std::string> names_;  // no hash set: a file could provoke collisions
+  std::set<std::string> names_;  // not a hash set, because a file could cause collisions
   std::string name_;             ///< name of the tensor
   std::string key_;              ///< key of the metadata
   std::size_t field_ = 0;

@@ -23,14 +23,14 @@ namespace weft {
 
 /// The maximum of n, the size of the header in bytes.
 inline constexpr std::uint64_t kSafetensorsJsonBytesMax = 100'000'000;
-/// The maximum number of dims that are read.
+/// The maximum number of dims of a tensor that is read.
 inline constexpr std::size_t kSafetensorsDimsMax = 64;
-/// The data of a file that weft writes begins at a multiple of this number of bytes.
+/// In a file that weft writes, the data begins at a multiple of this number of bytes.
 inline constexpr std::uint64_t kSafetensorsAlignment = 4096;
 
 struct SafetensorsEntry {
   std::string name{};
-  std::string dtype{};  ///< the name of the dtype in the file: "F32"
+  std::string dtype{};  ///< the name of the dtype in the file, such as "F32"
   std::vector<std::int64_t> sizes{};
   std::uint64_t begin = 0;  ///< offset from the file's beginning, in bytes
   std::uint64_t end = 0;
@@ -46,12 +46,12 @@ struct SafetensorsHeader {
   friend bool operator==(const SafetensorsHeader&, const SafetensorsHeader&) = default;
 };
 
-/// Returns the DType for a name such as "F32"; empty for a dtype that weft doesn't have.
+/// Returns the DType for a name such as "F32", or nothing for a dtype that weft doesn't have.
 std::optional<DType> dtype_of(std::string_view safetensors_dtype);
 
 /// Returns the number of bytes before the data: 8 + n. `first8` has the first 8 bytes of a file
-/// whose size is `file_bytes`, or the whole file if it is shorter. Throws corrupt unless n is
-/// within its maximum and within the file.
+/// whose size is `file_bytes`, or all bytes if the file is shorter. Throws corrupt unless n is at
+/// most kSafetensorsJsonBytesMax and the header is within the file.
 std::uint64_t safetensors_header_bytes(std::span<const std::byte> first8, std::uint64_t file_bytes);
 
 /// Reads the header of a file whose size is `file_bytes`. `header` has the first
@@ -72,7 +72,7 @@ struct NamedType {
   friend bool operator==(const NamedType&, const NamedType&) = default;
 };
 
-/// The layout of a file that will be written.
+/// The layout of a file that is to be written.
 struct SafetensorsLayout {
   std::vector<std::byte> header{};      ///< all bytes before the data
   std::vector<std::uint64_t> begins{};  ///< each tensor's offset in the file, in the caller's order
@@ -80,9 +80,8 @@ struct SafetensorsLayout {
 };
 
 /// Places the tensors by descending size of their elements, then by name, so that each tensor is
-/// aligned to its elements. Throws invalid_argument for a name that is empty, repeated,
-/// "__metadata__" or not UTF-8; for metadata that isn't UTF-8; and for more than a header or a file
-/// can hold.
+/// aligned to its elements. Throws invalid_argument if a name is empty, repeated, "__metadata__" or
+/// not UTF-8, if metadata isn't UTF-8, or if the header or the file becomes too large.
 SafetensorsLayout write_safetensors_header(const std::vector<NamedType>& tensors,
                                            const std::map<std::string, std::string>& metadata);
 

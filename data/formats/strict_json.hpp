@@ -1,5 +1,5 @@
 #pragma once
-/// Reads JSON that weft hasn't written, as a value or through the parser's events.
+/// Reads JSON that weft hasn't written, as a value or by handling the parser's events.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,18 +11,19 @@
 
 namespace weft {
 
-/// Throws corrupt for text that isn't JSON, and for lists and objects nested deeper than 64 levels.
+/// Returns the value of a JSON text. Throws corrupt if the text isn't JSON, or if lists and objects
+/// are nested deeper than 64 levels.
 nlohmann::json parse_json(std::string_view text);
 
 /// The base of readers that handle the events of nlohmann's parser. Such a reader stores only the
-/// values that it needs, and can detect repeated keys. The base refuses every value. A reader
-/// overrides the handlers of the values that its format allows. Handlers return true, to continue,
+/// values that it needs, and can detect repeated keys. The base refuses every value, so a reader
+/// overrides the handlers of the values that its format allows. Handlers return true to continue,
 /// or throw.
 class StrictJson : public nlohmann::json::json_sax_t {
  public:
   bool null() override;
   bool boolean(bool value) override;
-  bool number_integer(std::int64_t value) override;  ///< below 0, or -0
+  bool number_integer(std::int64_t value) override;  ///< for numbers below 0, and -0
   bool number_unsigned(std::uint64_t value) override;
   bool number_float(double value, const std::string& text) override;
   bool string(std::string& value) override;
@@ -33,21 +34,21 @@ class StrictJson : public nlohmann::json::json_sax_t {
   bool parse_error(std::size_t at, const std::string& token,
                    const nlohmann::detail::exception& error) override;
 
-  /// Passes the whole text to the handlers. The parser doesn't recurse, so that nesting costs no
-  /// stack. Throws corrupt if the text isn't JSON.
+  /// Parses the complete text and calls the handlers. The parser doesn't recurse, so deep nesting
+  /// takes no stack. Throws corrupt if the text isn't JSON.
   void read(std::span<const std::byte> json);
 
  protected:
-  /// `what`, such as "safetensors header", appears in errors and isn't copied.
+  /// `what`, such as "safetensors header", appears in errors. It isn't copied.
   explicit StrictJson(std::string_view what) : what_(what) {}
 
-  /// Describes the place of the next value in the text, such as "tensor 'x'".
+  /// Returns a description of the place where the next value is, such as "tensor 'x'".
   virtual std::string place() const = 0;
   /// Returns the kind of value that is expected next.
   virtual std::string_view expected() const = 0;
 
   std::string_view what() const { return what_; }
-  /// Throws corrupt because the value found isn't the expected one.
+  /// Throws corrupt because `found` isn't the expected kind of value.
   [[noreturn]] void refuse(std::string_view found) const;
   /// Throws corrupt because the object `owner` already has the key.
   [[noreturn]] void refuse_second(std::string_view owner, std::string_view key) const;

@@ -27,7 +27,7 @@ constexpr std::size_t kType = 156;
 constexpr FieldPlace kMagic{257, 8};  // includes the version
 constexpr FieldPlace kPrefix{345, 155};
 
-/// The values that entries of types x and L give for the entry after them.
+/// The values that entries of types x and L set for the entry after them.
 struct Extension {
   std::optional<std::string> name{};
   std::optional<std::uint64_t> bytes{};
@@ -42,8 +42,8 @@ class Header {
   bool is_end() const {
     return std::ranges::all_of(block_, [](std::byte byte) { return byte == std::byte{}; });
   }
-  /// Checks the checksum. Sums of signed bytes are also accepted, because some old programs wrote
-  /// them.
+  /// Checks the checksum. Also accepts a sum of signed bytes, because some old programs wrote such
+  /// sums.
   void check_sum() const {
     std::uint64_t sum = 0;
     std::int64_t signed_sum = 0;

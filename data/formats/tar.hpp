@@ -18,7 +18,7 @@
 
 namespace weft {
 
-/// The maximum size of a name, and of an entry of type x.
+/// The maximum size in bytes of a name, and of an entry of type x.
 inline constexpr std::uint64_t kTarNameBytesMax = std::uint64_t{64} << 10;
 
 /// A plain file in an archive.
@@ -30,10 +30,10 @@ struct TarEntry {
   friend bool operator==(const TarEntry&, const TarEntry&) = default;
 };
 
-/// Calls `take` for each plain file, in order; skips folders, links and devices. Throws version for
-/// sparse files and archives in several files; corrupt unless
-///   - each header has its checksum, and valid numbers;
-///   - names and records are within their maximum, and data are within the file;
+/// Calls `take` for each plain file, in order, and skips folders, links and devices. Throws version
+/// for sparse files and archives in several files; corrupt unless
+///   - each header has the right checksum, and valid numbers;
+///   - names and records aren't too long, and data is within the file;
 ///   - a header of zeros comes last.
 void scan_tar(std::uint64_t file_bytes, const ReadAt& read,
               const std::function<void(const TarEntry& entry)>& take);

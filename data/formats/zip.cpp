@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Reads the numbers of a record in order.
+/// Reads the numbers of a record one after another.
 class RecordReader {
  public:
   RecordReader(std::span<const std::byte> bytes, std::string_view record)
@@ -55,7 +55,7 @@ struct Directory {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   std::uint64_t entries = 0;
-  std::uint64_t end = 0;  ///< offset of the records that end the file
+  std::uint64_t end = 0;  ///< offset of the records after the directory
 };
 
 std::vector<std::byte> read_bytes(const ReadAt& read, std::uint64_t offset, std::uint64_t count) {
@@ -64,8 +64,8 @@ std::vector<std::byte> read_bytes(const ReadAt& read, std::uint64_t offset, std:
   return bytes;
 }
 
-/// Returns the offset of the end record. It is the last record whose comment extends exactly to the
-/// end of the file.
+/// Returns the offset of the end record: the last record with its signature whose comment extends
+/// exactly to the end of the file.
 std::uint64_t find_end(std::span<const std::byte> tail, std::uint64_t tail_begin) {
   for (std::size_t back = kZipEndBytes; back <= tail.size(); ++back) {
     const std::size_t at = tail.size() - back;
@@ -77,7 +77,8 @@ std::uint64_t find_end(std::span<const std::byte> tail, std::uint64_t tail_begin
   fail(Errc::corrupt, "zip: has no end record; is it a zip file, or was it cut off?");
 }
 
-/// Reads the directory's position and size from the zip64 end record, which has larger fields.
+/// Reads the directory's position and size from the zip64 end record, whose fields are larger than
+/// those of the end record.
 Directory read_zip64_end(const ReadAt& read, std::uint64_t end) {
   if (end < kZip64LocatorBytes) fail(Errc::corrupt, "zip: has no zip64 locator");
   const auto locator = read_bytes(read, end - kZip64LocatorBytes, kZip64LocatorBytes);
@@ -113,8 +114,8 @@ Directory read_zip64_end(const ReadAt& read, std::uint64_t end) {
   return directory;
 }
 
-/// Returns whether the end record has a zip64 locator before it. Some writers, such as
-/// torch.save(), add the zip64 records even if the values fit into the end record.
+/// Returns whether a zip64 locator precedes the end record. Some writers, such as torch.save(),
+/// write the zip64 records even if the values fit in the end record.
 bool has_zip64_locator(const ReadAt& read, std::uint64_t end) {
   if (end < kZip64LocatorBytes) return false;
   const auto bytes = read_bytes(read, end - kZip64LocatorBytes, kZip64LocatorBytes);
@@ -160,7 +161,7 @@ Directory find_directory(std::uint64_t file_bytes, const ReadAt& read) {
   return directory;
 }
 
-/// Reads from an entry's extra fields the sizes and the offset that don't fit into its own fields.
+/// Reads the sizes and the offset that don't fit in an entry's own fields from its extra fields.
 void read_zip64_extra(RecordReader extra, ZipEntry& entry, std::uint64_t& local_begin) {
   while (extra.left() > 0) {
     const auto id = extra.number<std::uint16_t>();
@@ -174,7 +175,8 @@ void read_zip64_extra(RecordReader extra, ZipEntry& entry, std::uint64_t& local_
   }
 }
 
-/// Reads an entry of the directory. Its `data_begin` is at first the offset of its local header.
+/// Reads an entry of the directory. Sets `data_begin` to the offset of the local header;
+/// find_data() replaces it.
 ZipEntry read_central(RecordReader& reader) {
   reader.expect_signature(kZipCentralSignature);
   reader.skip(2 * sizeof(std::uint16_t));
@@ -259,7 +261,8 @@ class Inflater {
   Inflater& operator=(const Inflater&) = delete;
   ~Inflater() { inflateEnd(&stream_); }
 
-  /// Unpacks the piece and appends it to the `done` bytes that `out` already has.
+  /// Unpacks the piece to `out`, behind the `done` bytes that are already there, and advances
+  /// `done`.
   void add(std::span<const std::byte> piece, std::span<std::byte> out, std::size_t& done) {
     stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(piece.data()));
     stream_.avail_in = static_cast<uInt>(piece.size());

@@ -7,8 +7,8 @@
 ///   local     = 0x04034b50:u32 ... name extra
 ///   central   = 0x02014b50:u32 ... name extra comment
 ///
-/// The directory consists of all `central` records and is authoritative. A local header is only
-/// used to find the beginning of its data.
+/// The directory, which consists of all `central` records, is what counts. A local header is only
+/// used to find where its data begins.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace weft {
 
-/// The maximum size of the directory and number of its entries.
+/// The maximum size of the directory in bytes, and the maximum number of its entries.
 inline constexpr std::uint64_t kZipDirectoryBytesMax = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kZipEntriesMax = 1 << 20;
 
@@ -34,15 +34,16 @@ struct ZipEntry {
   friend bool operator==(const ZipEntry&, const ZipEntry&) = default;
 };
 
-/// Returns the entries in order of the directory. Throws version for encryption, other compression
-/// methods and archives in several files; corrupt unless
-///   - the directory is right before the end records, within its maxima, and no name is repeated;
-///   - local headers agree with the directory, and data are within the file without overlap;
-///   - stored entries have equal sizes, and deflated ones unpack to at most 1032 times their size.
+/// Returns the entries in the order of the directory. Throws version for encryption, other
+/// compression methods and archives in several files; corrupt unless
+///   - the directory is right before the end records and isn't too large, and no name is repeated;
+///   - local headers agree with the directory, and data is within the file without overlap;
+///   - for stored entries both sizes are equal, and deflated entries unpack to at most 1032 times
+///     their packed size.
 std::vector<ZipEntry> read_zip_directory(std::uint64_t file_bytes, const ReadAt& read);
 
-/// Returns the unpacked bytes. Throws corrupt if their number or checksum differs from the
-/// directory's.
+/// Returns the unpacked bytes. Throws corrupt if their number or checksum isn't as in the
+/// directory.
 std::vector<std::byte> read_zip_entry(const ZipEntry& entry, const ReadAt& read);
 
 }  // namespace weft

@@ -19,12 +19,12 @@ inline constexpr std::size_t kZipEndBytes = 22;
 inline constexpr std::size_t kZip64EndBytes = 56;
 inline constexpr std::size_t kZip64LocatorBytes = 20;
 
-inline constexpr std::uint16_t kZipEncrypted = 1;  ///< a flag
+inline constexpr std::uint16_t kZipEncrypted = 1;  ///< a flag: the entry is encrypted
 inline constexpr std::uint16_t kZipStored = 0;
 inline constexpr std::uint16_t kZipDeflated = 8;
 
-/// The id of the extra field that holds a number whose own field has the value kZip16Max or
-/// kZip32Max.
+/// The id of the extra field for numbers that are too large for their own fields, which then have
+/// the value kZip16Max or kZip32Max.
 inline constexpr std::uint16_t kZip64ExtraId = 1;
 inline constexpr std::uint16_t kZip16Max = 0xffff;
 inline constexpr std::uint32_t kZip32Max = 0xffffffff;

@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::int64_t kSideMax = 1 << 16;
 
-/// Says which part of a picture is written to which part of a field.
+/// Says which part of a picture is written where in a field.
 struct Placement {
   Resampling how{};
-  PixelSize size{};  ///< the part that is written, at (left, top) in the field
+  PixelSize size{};  ///< size of the written part, which is at (left, top) in the field
   std::int64_t left = 0;
   std::int64_t top = 0;
 };
@@ -34,10 +34,10 @@ PixelRect whole(PixelSize picture) {
 /// Returns size / 2. A result such as 1.5 is rounded to the nearest even number, as in Python.
 std::int64_t half(std::int64_t size) { return size / 2 + (size % 4 == 3 ? 1 : 0); }
 
-/// Returns the placement that scales the whole picture to cover the field, and takes its middle.
+/// Returns the placement that scales the picture so that it covers the field, and takes the middle.
 Placement cover(const ImageField& image, PixelSize picture) {
-  // With `short_side`, the picture's shorter side gets that size. Otherwise one side gets the
-  // field's size, and is chosen so that the other side covers the field.
+  // With `short_side`, the picture's shorter side gets this size. Otherwise one side gets the
+  // field's size: the side for which the other side then covers the field.
   const bool by_width = image.short_side > 0
                             ? picture.width <= picture.height
                             : image.width * picture.height >= image.height * picture.width;
@@ -56,7 +56,7 @@ Placement cover(const ImageField& image, PixelSize picture) {
           .size = {image.width, image.height}};
 }
 
-/// Returns the placement that scales the whole picture to lie within the field.
+/// Returns the placement that scales the picture so that all of it is within the field.
 Placement contain(const ImageField& image, PixelSize picture) {
   const bool by_width = image.width * picture.height <= image.height * picture.width;
   PixelSize size{image.width, image.height};
@@ -85,8 +85,8 @@ Placement place(const ImageField& image, PixelSize picture, ItemRandom& random) 
   return {.how = {.rect = whole(picture), .scaled = size}, .size = size};
 }
 
-/// Returns the largest factor by which the decoder can shrink the picture without making `rect`
-/// smaller than `scaled`, the size to which it is resized.
+/// Returns the largest factor by which the decoder can shrink the picture such that `rect` isn't
+/// smaller than `scaled`, the size to which it is then resized.
 int shrink_for(const Resampling& how) {
   int shrink = 1;
   while (shrink < 8 && how.rect.width >= 2.0 * shrink * static_cast<double>(how.scaled.width) &&
@@ -96,15 +96,15 @@ int shrink_for(const Resampling& how) {
   return shrink;
 }
 
-/// Converts a rectangle of a picture from the size `from` to the size `to`, in which the picture
-/// was decoded.
+/// Scales a rectangle in a picture of size `from` to the size `to` in which the picture was
+/// decoded.
 void shrink_rect(PixelRect& rect, PixelSize from, PixelSize to) {
   const double x = static_cast<double>(to.width) / static_cast<double>(from.width);
   const double y = static_cast<double>(to.height) / static_cast<double>(from.height);
   rect = {rect.left * x, rect.top * y, rect.width * x, rect.height * y};
 }
 
-/// Returns scale and offset (element = value * scale + offset) for a channel whose values go up to
+/// Returns scale and offset (element = value * scale + offset) for a channel with values from 0 to
 /// `white`.
 std::pair<float, float> scale_of(const ImageField& image, int channel, float white) {
   if (!is_floating(image.dtype)) return {1.0F, 0.0F};

@@ -13,14 +13,15 @@
 namespace weft {
 namespace {
 
-/// The maximum number of pixels per byte: each block of 64 pixels needs at least one bit.
+/// The maximum number of pixels per byte of a file, because each block of 64 pixels needs at least
+/// one bit.
 constexpr std::int64_t kPixelsPerByteMax = 8 * 64;
-/// The maximum number of scans in a progressive picture. Each scan covers the whole picture;
-/// encoders make about ten.
+/// The maximum number of scans in a progressive picture. Each scan covers all of the picture;
+/// encoders make about ten scans.
 constexpr int kScansMax = 100;
 
-/// The state that libjpeg's callbacks share. cinfo.err points to `manager`, which is the first
-/// member, so that a callback finds this struct there.
+/// The state that libjpeg's callbacks share. A callback finds this struct by cinfo.err, which
+/// points to its first member `manager`.
 struct Diagnosis {
   jpeg_error_mgr manager{};
   std::jmp_buf jump{};
@@ -37,8 +38,8 @@ struct Diagnosis {
   std::longjmp(diagnosis->jump, 1);
 }
 
-/// Turns a warning after which pixels are wrong into an error. Ignores other warnings, such as
-/// bytes between two markers, because they occur in files that display well.
+/// Makes an error of a warning after which pixels are wrong. Ignores other warnings, such as that
+/// of bytes between two markers, because they occur in files that other programs show correctly.
 void warn(j_common_ptr cinfo, int level) {
   if (level >= 0) return;
   switch (cinfo->err->msg_code) {
@@ -90,13 +91,13 @@ class Decompressor {
 
   jpeg_decompress_struct& cinfo() { return cinfo_; }
 
-  /// Runs `calls`, which libjpeg may leave by longjmp. So they must not create objects with a
-  /// destructor.
+  /// Runs `calls`, which must not create objects with a destructor, because libjpeg may leave them
+  /// by longjmp.
   template <typename Calls>
   void run(const Calls& calls) {
     if (try_run(calls)) return;
     const std::string message = diagnosis_.message.data();
-    jpeg_destroy_decompress(&cinfo_);  // the destructor may do it again
+    jpeg_destroy_decompress(&cinfo_);  // the destructor may call this again
     fail(diagnosis_.is_unsupported ? Errc::version : Errc::corrupt, "JPEG: {}", message);
   }
 
@@ -113,7 +114,8 @@ class Decompressor {
   jpeg_decompress_struct cinfo_{};
 };
 
-/// Converts CMYK pixels, in which 0 means no ink, to RGB. Adobe's files have the complements.
+/// Converts CMYK pixels, in which 0 means no ink, to RGB. With `is_complement`, as in Adobe's
+/// files, 255 means no ink.
 void make_rgb(const std::uint8_t* cmyk, std::int64_t count, bool is_complement, std::uint8_t* rgb) {
   for (std::int64_t i = 0; i < count; ++i, cmyk += 4, rgb += 3) {
     const unsigned flip = is_complement ? 0 : 255;
@@ -124,8 +126,8 @@ void make_rgb(const std::uint8_t* cmyk, std::int64_t count, bool is_complement, 
   }
 }
 
-/// Returns the color space to which libjpeg converts pixels. It can't convert CMYK to another color
-/// space.
+/// Returns the color space to which libjpeg converts pixels. For CMYK this is CMYK, which it can't
+/// convert.
 J_COLOR_SPACE output_space(J_COLOR_SPACE stored, bool gray) {
   if (stored == JCS_CMYK || stored == JCS_YCCK) return JCS_CMYK;
   return gray || stored == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;

@@ -1,5 +1,5 @@
 #pragma once
-/// Decodes JPEG by libjpeg-turbo.
+/// Decodes JPEG with libjpeg-turbo.
 
 #include <cstddef>
 #include <span>
@@ -9,7 +9,7 @@
 namespace weft {
 
 PixelSize jpeg_size(std::span<const std::byte> file);
-/// Decodes a JPEG as decode_picture() does.
+/// Does for a JPEG what decode_picture() describes.
 Picture decode_jpeg(std::span<const std::byte> file, bool gray, int shrink);
 
 }  // namespace weft

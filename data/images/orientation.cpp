@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// Reads the orientation from EXIF data that begin with the mark "Exif", or from a JPEG that
+/// Reads the orientation from EXIF data that begins with the mark "Exif", or from a JPEG that
 /// contains such data.
 Orientation read_orientation(std::span<const std::byte> bytes) {
   const std::unique_ptr<ExifData, void (*)(ExifData*)> data(exif_data_new(), exif_data_unref);
@@ -33,8 +33,8 @@ Orientation read_orientation(std::span<const std::byte> bytes) {
   return number >= 1 && number <= kLast ? static_cast<Orientation>(number) : Orientation::upright;
 }
 
-/// Reads the orientation from EXIF data with or without the mark. PNG has no mark; WebP may have
-/// it.
+/// Reads the orientation from EXIF data with or without the mark. In PNG there is no mark, and in
+/// WebP there may be one.
 Orientation read_unmarked(std::span<const std::byte> exif) {
   using namespace std::literals;
   constexpr std::string_view kMark = "Exif\0\0"sv;
@@ -50,7 +50,7 @@ Orientation read_unmarked(std::span<const std::byte> exif) {
 
 bool is_sideways(Orientation orientation) { return orientation >= Orientation::transpose; }
 
-/// Returns the position at which the stored picture has the pixel (x, y) of the turned picture.
+/// Returns the position in the stored picture of the pixel that is at (x, y) in the turned picture.
 std::pair<std::int64_t, std::int64_t> stored_place(Orientation orientation, PixelSize stored,
                                                    std::int64_t x, std::int64_t y) {
   const std::int64_t right = stored.width - 1;

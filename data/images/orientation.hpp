@@ -13,17 +13,17 @@ namespace weft {
 /// it upright.
 enum class Orientation : std::uint8_t {
   upright = 1,
-  mirror,  ///< left becomes right
+  mirror,  ///< exchanges left and right
   rotate_180,
-  flip,          ///< top becomes bottom
+  flip,          ///< exchanges top and bottom
   transpose,     ///< mirrored at the diagonal from the upper left corner
   rotate_right,  ///< by 90 degrees
   transverse,    ///< mirrored at the other diagonal
   rotate_left,
 };
 
-/// Reads the Orientation tag of a JPEG, a PNG or a WebP. The result is upright if the file has no
-/// tag, or if its EXIF data are damaged.
+/// Reads the Orientation tag of a JPEG, a PNG or a WebP. Returns `upright` if the file has no tag,
+/// or if its EXIF data is damaged.
 Orientation picture_orientation(std::span<const std::byte> file);
 
 /// Returns the size of a picture after it is turned.

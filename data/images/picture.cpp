@@ -67,7 +67,7 @@ void check_picture_size(std::int64_t width, std::int64_t height, std::size_t fil
   if (width < 1 || height < 1) {
     fail(Errc::corrupt, "the picture has {} by {} pixels", width, height);
   }
-  // The sides have at most 32 bits, so their product can't overflow in 64 bits.
+  // The product of the sides can't overflow, because each side has at most 32 bits.
   if (width > kImagePixelsMax / height) {
     fail(Errc::corrupt, "the picture has {} by {} pixels; at most {} are possible", width, height,
          kImagePixelsMax);
@@ -84,7 +84,7 @@ void make_gray(Picture& picture) {
   const auto make = [&](auto* pixels) {
     for (std::int64_t i = 0; i < count; ++i) {
       const auto* const rgb = pixels + 3 * i;
-      // The factors are 0.299, 0.587 and 0.114 in units of 2^-16.
+      // The factors are 0.299, 0.587 and 0.114 times 2^16.
       const std::uint64_t luma = rgb[0] * std::uint64_t{19595} + rgb[1] * std::uint64_t{38470} +
                                  rgb[2] * std::uint64_t{7471} + 0x8000U;
       pixels[i] = static_cast<std::remove_reference_t<decltype(*pixels)>>(luma >> 16U);

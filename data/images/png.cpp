@@ -16,8 +16,8 @@
 namespace weft {
 namespace {
 
-/// The maximum number of bits to which one byte of a file unpacks: zlib packs at most 1032 bytes
-/// into one byte.
+/// The maximum number of bits to which one byte of a file unpacks, because zlib packs at most 1032
+/// bytes into one byte.
 constexpr std::int64_t kUnpackedBitsPerByteMax = 8 * 1032;
 
 struct Source {
@@ -51,7 +51,7 @@ class Reader {
     }
     run([&] {
       png_set_read_fn(png_, &source_, read_bytes);
-      // libpng's limit is lifted because the sides are checked below.
+      // libpng's own limit isn't needed, because the sides are checked below.
       png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
       png_read_info(png_, info_);
     });
@@ -74,8 +74,8 @@ class Reader {
     return {png_get_image_width(png_, info_), png_get_image_height(png_, info_)};
   }
 
-  /// Runs `calls`, which libpng may leave by longjmp. So they must not create objects with a
-  /// destructor.
+  /// Runs `calls`, which must not create objects with a destructor, because libpng may leave them
+  /// by longjmp.
   template <typename Calls>
   void run(const Calls& calls) {
     if (try_run(calls)) return;
@@ -107,8 +107,7 @@ std::span<const std::byte> png_exif(std::span<const std::byte> file) {
   png_uint_32 count = 0;
   reader.run([&] { (void)png_get_eXIf_1(reader.png(), reader.info(), &count, &data); });
   if (data == nullptr) return {};
-  // The result refers to the copy of the EXIF data in `file`, because libpng's copy is freed with
-  // the reader.
+  // The result refers to the EXIF data in `file`, because libpng's copy is freed with the reader.
   const auto exif = std::as_bytes(std::span(data, count));
   const auto found = std::ranges::search(file, exif);
   return {found.data(), found.size()};

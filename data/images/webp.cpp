@@ -36,7 +36,8 @@ PixelSize webp_size(std::span<const std::byte> file) {
   if (features.has_animation != 0) {
     fail(Errc::version, "WebP: is animated, which weft doesn't read; save a frame of it");
   }
-  // libwebp's encoder packs at most 26,000 pixels into a byte, if all have one color.
+  // The maximum number of pixels per byte of a file. libwebp's encoder packs at most 26,000 pixels
+  // of equal color into a byte.
   constexpr std::int64_t kPixelsPerWebpByteMax = 1 << 16;
   check_picture_size(features.width, features.height, file.size(), kPixelsPerWebpByteMax);
   return {features.width, features.height};

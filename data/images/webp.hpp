@@ -1,5 +1,5 @@
 #pragma once
-/// Decodes WebP by libwebp.
+/// Decodes WebP with libwebp.
 
 #include <cstddef>
 #include <span>
@@ -9,9 +9,9 @@
 namespace weft {
 
 PixelSize webp_size(std::span<const std::byte> file);
-/// Decodes a WebP as decode_picture() does. The result has 3 channels.
+/// Does for a WebP what decode_picture() describes. The result has 3 channels.
 Picture decode_webp(std::span<const std::byte> file);
-/// Returns the EXIF data, as a part of `file`; empty if there are none.
+/// Returns the EXIF data, as a part of `file`; empty if there is none.
 std::span<const std::byte> webp_exif(std::span<const std::byte> file);
 
 }  // namespace weft

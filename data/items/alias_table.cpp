@@ -18,7 +18,7 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
     fail(Errc::invalid_argument, "WeightedSampler: all {} weights are 0, so nothing can be drawn",
          weights.size());
   }
-  double sum = 0;  // sum of weight / largest weight, which is finite
+  double sum = 0;  // of weight / largest weight, so that it is finite
   for (const double weight : weights) sum += weight / *largest;
   const double mean = sum / static_cast<double>(weights.size());
   columns_.resize(weights.size());
@@ -38,8 +38,8 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
     above.pop_back();
     below.push_back(from);
   }
-  // Except for rounding errors, the shares of the remaining columns are 1. A number of weight 0
-  // gets the share 0 instead, so that it is never drawn.
+  // Except for rounding errors, the shares of the remaining columns are 1. If a number has weight
+  // 0, its share becomes 0 instead, so that it is never drawn.
   for (const std::vector<std::size_t>& left : {below, above}) {
     for (const std::size_t i : left) columns_[i].share = weights[i] == 0 ? 0 : 1;
   }

@@ -11,7 +11,7 @@ namespace weft {
 
 class AliasTable {
  public:
-  /// Throws invalid_argument for weights that are negative or not finite, and if all are 0.
+  /// Throws invalid_argument if a weight is negative or not finite, or all weights are 0.
   explicit AliasTable(const std::vector<double>& weights);
 
   std::int64_t draw(WordSequence& words) const {
@@ -22,8 +22,8 @@ class AliasTable {
   }
 
  private:
-  /// A column of the table. The fraction `share` of the draws that hit the column gives the
-  /// column's own number. The rest gives `other`.
+  /// A column of the table. If a draw hits the column, the result is the column's own number with
+  /// the probability `share`, and otherwise `other`.
   struct Column {
     double share = 0;
     std::int64_t other = 0;

@@ -47,7 +47,7 @@ class Range : public Dataset {
 };
 
 /// Returns a name that includes a digest of the indices. When a training resumes, the loader
-/// compares names, and so detects that the items have changed.
+/// compares names, and so notices whether the items have changed.
 std::string name_of(std::string_view kind, const std::string& source,
                     std::span<const std::int64_t> indices) {
   const std::uint64_t digest = std::accumulate(

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Acts as subset(). The name of the result begins with `kind`.
+/// Acts like subset(), but the name of the result begins with `kind`.
 DatasetPtr chosen_items(DatasetPtr source, std::vector<std::int64_t> indices,
                         std::string_view kind);
 

@@ -36,7 +36,7 @@ constexpr std::array<KnownType, kDTypeCount> kTypes{
      {data_type(TypeCode::floating, 32), DType::f32},
      {data_type(TypeCode::floating, 64), DType::f64}}};
 
-/// The maximum of offsets and strides. Real tensors have no larger ones.
+/// The maximum of offsets and strides; those of real tensors are smaller.
 constexpr std::int64_t kReachMax = std::int64_t{1} << 48;
 
 DType dtype_of_theirs(const DataType& type) {
@@ -69,7 +69,7 @@ Shape shape_of(const dlpack::Tensor& tensor) {
   }
 }
 
-/// Returns the tensor's strides. Strides of dims of size 1 have no effect and are replaced by those
+/// Returns the tensor's strides. Replaces strides of dims of size 1, which have no effect, by those
 /// of dense_strides().
 Strides strides_of(const dlpack::Tensor& tensor, const Shape& shape) {
   Strides strides = dense_strides(shape);
@@ -89,7 +89,7 @@ Strides strides_of(const dlpack::Tensor& tensor, const Shape& shape) {
   return strides;
 }
 
-/// Copies the elements to `out` in row-major order.
+/// Copies elements with these strides to `out` in row-major order.
 void gather(const std::byte* from, const Shape& shape, const Strides& strides,
             std::size_t element_bytes, std::byte* out) {
   std::array<std::int64_t, kDimCountMax> index{};
@@ -144,7 +144,7 @@ HostTensor take(const dlpack::Tensor& tensor, std::shared_ptr<const void> owner)
   return {ConstElementSpan(dtype, copy.get(), count), shape, copy};
 }
 
-/// Returns an owner of the tensor. When the last owner releases the tensor, its deleter is called.
+/// Returns an owner of the tensor. The last owner calls the tensor's deleter.
 template <typename Managed>
 std::shared_ptr<Managed> own(Managed* tensor) {
   if (!tensor) fail(Errc::invalid_argument, "from_dlpack: the tensor is null");
@@ -153,7 +153,7 @@ std::shared_ptr<Managed> own(Managed* tensor) {
           }};
 }
 
-/// The object that to_dlpack() gives to its caller.
+/// The object whose tensor to_dlpack() gives to its caller.
 struct Lent {
   dlpack::ManagedTensorVersioned managed{};
   HostTensor tensor;
@@ -191,7 +191,7 @@ Tensor to_device(const HostTensor& tensor, std::source_location loc) {
 HostTensor to_host(const Tensor& tensor, std::source_location loc) {
   const TensorNode& node = *node_of(tensor, loc);
   const auto* on_host = std::get_if<HostData>(&node.storage);
-  // A parameter's bytes in host memory aren't used: its value on the chips may be newer.
+  // A parameter's bytes in host memory aren't used, because the value on the chips may be newer.
   HostData bytes = on_host != nullptr && !node.is_state()
                        ? *on_host
                        : std::make_shared<const std::vector<std::byte>>(tensor.to_bytes(loc));
@@ -230,7 +230,7 @@ DLManagedTensorVersioned* to_dlpack(HostTensor tensor) {
           },
       .flags = dlpack::kReadOnly,
       .tensor = {
-          // The flag kReadOnly forbids the receiver to write to `data`.
+          // The flag kReadOnly tells the receiver not to write to `data`.
           .data = const_cast<std::byte*>(lent->tensor.elements.data()),
           .device = {dlpack::DeviceType::cpu, 0},
           .ndim = shape.size(),

@@ -1,6 +1,6 @@
 #pragma once
-/// The binary interface of DLPack 1.x, as dmlc/dlpack specifies it. The structs are in another
-/// namespace than those of <dlpack/dlpack.h>, so that a program may include both.
+/// The binary interface of DLPack 1.x, as dmlc/dlpack specifies it. The structs are in a namespace
+/// of their own, so that a program may also include <dlpack/dlpack.h>.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@ inline constexpr std::uint32_t kMajorVersion = 1;
 inline constexpr std::uint32_t kMinorVersion = 0;
 
 enum class DeviceType : std::int32_t { cpu = 1 };
-/// Kinds of elements; `boolean` has 8 bits.
+/// The kinds of elements. A `boolean` has 8 bits.
 enum class TypeCode : std::uint8_t {
   signed_integer = 0,
   unsigned_integer = 1,
@@ -40,7 +40,7 @@ struct Tensor {
   std::int32_t ndim = 0;
   DataType dtype{};
   std::int64_t* shape = nullptr;
-  std::int64_t* strides = nullptr;  ///< in elements; null: row-major
+  std::int64_t* strides = nullptr;  ///< in elements; null if row-major
   std::uint64_t byte_offset = 0;    ///< offset of the first element from `data`
 };
 
@@ -49,7 +49,7 @@ struct Version {
   std::uint32_t minor = kMinorVersion;
 };
 
-/// In another major version only the first three members are guaranteed to be as here.
+/// In other major versions, only the first three members are guaranteed to be the same.
 struct ManagedTensorVersioned {
   Version version{};
   void* manager_ctx = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-/// Checks the fields and the parts of datasets.
+/// Checks the fields of datasets, and the parts from which datasets are made.
 
 #include <span>
 #include <string>
@@ -10,25 +10,25 @@
 
 namespace weft {
 
-/// Returns for example "x f32[28,28], y i32[]".
+/// Returns text such as "x f32[28,28], y i32[]".
 std::string fields_text(const std::vector<Field>& fields);
 
 /// Throws invalid_argument, naming the dataset, unless there are fields, and their names are unique
 /// and not empty.
 void check_fields(std::string_view dataset, const std::vector<Field>& fields);
 
-/// Returns for example "zip(a, b)"; of many parts it names only the first ones.
+/// Returns a name such as "zip(a, b)". If there are many parts, it contains only the first ones.
 std::string name_of_parts(std::string_view kind, std::span<const DatasetPtr> parts);
 
 /// Throws invalid_argument unless there are parts, none of them null.
 void check_parts(std::string_view kind, std::span<const DatasetPtr> parts);
-/// Acts as check_parts(). Also throws invalid_argument unless all parts have the same fields.
+/// Acts like check_parts(), and also throws invalid_argument unless all parts have the same fields.
 void check_alike(std::string_view kind, std::span<const DatasetPtr> parts);
 
-/// Returns whether any part is sequential; see Dataset::is_sequential().
+/// Returns whether any part is sequential (Dataset::is_sequential()).
 bool is_any_sequential(std::span<const DatasetPtr> parts);
-/// Throws invalid_argument for a sequential part, because `kind` reads items in another order. The
-/// message ends with `advice`.
+/// Throws invalid_argument if a part is sequential, because a dataset of this `kind` reads items in
+/// another order. The message ends with `advice`.
 void check_any_order(std::string_view kind, std::span<const DatasetPtr> parts,
                      std::string_view advice);
 

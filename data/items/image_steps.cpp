@@ -89,12 +89,12 @@ std::array<double, 3> to_rgb(const Hsv& hsv) {
 /// Converts a number from 0 to 1 to a pixel value.
 template <typename T>
 T from_unit(double value) {
-  // With this factor, each of the 256 integers stands for an equal part of [0, 1].
+  // With this factor, equal parts of [0, 1] are converted to each of the 256 integers.
   constexpr double kSteps = 255 + 1 - 1e-3;
   return std::is_floating_point_v<T> ? static_cast<T>(value) : static_cast<T>(value * kSteps);
 }
 
-/// Returns the pixel at a position, or `fill` outside of the picture.
+/// Returns the pixel at a position, or `fill` if the position is outside of the picture.
 template <typename T>
 double pixel_at(const Image<const T>& image, std::int64_t channel, std::int64_t y, std::int64_t x,
                 double fill) {

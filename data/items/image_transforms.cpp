@@ -37,15 +37,15 @@ float of_channel(const std::vector<float>& numbers, std::int64_t channel) {
   return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
 }
 
-// Each step has two functions: shape_after() returns the shape that the step makes, and apply()
-// runs the step.
+// For each step there are two functions: shape_after() returns the shape of the step's result, and
+// apply() runs the step.
 
 Shape shape_after(const RandomCrop& step, const TensorType& type) {
   if (step.padding < 0 || step.padding > kSideMax) {
     fail(Errc::invalid_argument, "RandomCrop: padding = {}: expected 0 to {}", step.padding,
          kSideMax);
   }
-  constexpr float kFillMax = 1e9F;  // i32 can hold this value
+  constexpr float kFillMax = 1e9F;  // fits in i32
   if (!(std::abs(step.fill) <= kFillMax)) {
     fail(Errc::invalid_argument, "RandomCrop: fill = {}: expected -{} to {}", step.fill, kFillMax,
          kFillMax);
@@ -203,7 +203,7 @@ Shape shape_after(const RandomRotation& step, const TensorType& type) {
     fail(Errc::invalid_argument, "RandomRotation: degrees = {}: expected 0 to {}", step.degrees,
          kDegreesMax);
   }
-  constexpr float kFillMax = 1e9F;  // i32 can hold this value
+  constexpr float kFillMax = 1e9F;  // fits in i32
   const float most = type.dtype == DType::u8 ? 255.0F : kFillMax;
   if (!(std::abs(step.fill) <= most) || (type.dtype == DType::u8 && step.fill < 0)) {
     fail(Errc::invalid_argument, "RandomRotation: fill = {}: expected a pixel of {}", step.fill,
@@ -233,11 +233,11 @@ void apply(const RandAugment& step, const Image<const T>& in, const Image<T>& ou
   }
 }
 
-/// The steps and the shapes between them.
+/// The steps of a transform, and the shapes between them.
 struct Pipeline {
   std::string field;
   std::vector<ImageStep> steps;
-  std::vector<Shape> shapes;  ///< shapes before the first step, ..., after the last
+  std::vector<Shape> shapes;  ///< shapes before the first step and after each step
 
   template <typename T>
   void run(const ItemView& in, const ItemWriter& out, ItemRandom& random) const {

@@ -1,5 +1,5 @@
 #pragma once
-/// Makes the checks of Dataset::read() and Stream::next(), and adds names to their errors.
+/// Does the checks of Dataset::read() and Stream::next(), and adds names to their errors.
 
 #include <exception>
 #include <string_view>
@@ -13,14 +13,15 @@ namespace weft {
 bool fits(const std::vector<Field>& fields, ItemMemory out);
 [[noreturn]] void refuse_memory(std::string_view name, const std::vector<Field>& fields,
                                 ItemMemory out);
-/// Throws invalid_argument unless the memory fits the fields. `source` has a name() and fields().
+/// Throws invalid_argument unless the memory fits the fields of `source`, which is a Dataset or a
+/// Stream.
 template <typename Source>
 void check_memory(const Source& source, ItemMemory out) {
   if (!fits(source.fields(), out)) refuse_memory(source.name(), source.fields(), out);
 }
 
-/// An Error whose message already has a dataset's name and the item's index. Enclosing datasets
-/// rethrow it unchanged.
+/// An Error whose message already has the name of the dataset and the index of the item. Enclosing
+/// datasets rethrow such an error unchanged.
 class ItemError : public Error {
  public:
   ItemError(Errc code, std::string_view name, const Item& item, std::string_view what)
@@ -32,9 +33,9 @@ class ItemError : public Error {
 inline constexpr std::string_view kUnknownException =
     "an exception that isn't derived from std::exception; throw one that is, which says more";
 
-/// Calls the function. If it throws, a place such as a path is put in front of the message. An
-/// Error keeps its code; any other exception becomes loop_failed. The new exception nests the old
-/// one.
+/// Calls the function. If it throws, throws an Error with place(), such as a path, in front of the
+/// message. The new error nests the old exception. It has the code of the old one if that is an
+/// Error, and loop_failed otherwise.
 template <typename Function, typename Place>
 auto with_place(Function&& function, Place&& place) {
   try {
@@ -49,8 +50,8 @@ auto with_place(Function&& function, Place&& place) {
   }
 }
 
-/// Calls the function. If it throws, the exception becomes an ItemError that nests it. `source` has
-/// a name().
+/// Calls the function. If it throws, throws an ItemError with source.name() that nests the
+/// exception.
 template <typename Source, typename Function>
 auto read_named(const Source& source, const Item& item, Function function) {
   try {

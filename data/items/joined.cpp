@@ -68,7 +68,8 @@ class Concat : public Dataset {
   }
 
  private:
-  /// Returns the number of the part that has the item, and the index of the part's first item.
+  /// Returns the number of the part that has the item, and the index of the first item of this
+  /// part.
   std::pair<std::size_t, std::int64_t> part_of(std::int64_t index) const {
     const auto part =
         static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());

@@ -43,8 +43,8 @@ class Map : public Dataset {
   std::string item_path(std::int64_t index) const override { return source_->item_path(index); }
 
  private:
-  /// The entry of place_of_ for a field of the source that the map's items don't have. Such a field
-  /// is read into a buffer.
+  /// The entry of place_of_ for a field of the source that the map's items lack. Such a field is
+  /// read into a buffer.
   static constexpr std::size_t kRead = static_cast<std::size_t>(-1);
 
   void read_item(const Item& item, ItemMemory out) const override {
@@ -64,8 +64,8 @@ class Map : public Dataset {
   const MapFunction function_;
   const std::string name_;
   std::vector<Field> fields_;
-  std::vector<std::size_t> place_of_;  // place of each of the source's fields in fields_
-  std::vector<Field> read_fields_;     // the source's fields that fields_ doesn't have
+  std::vector<std::size_t> place_of_;  // for each field of the source, its index in fields_
+  std::vector<Field> read_fields_;     // fields of the source that fields_ doesn't have
 };
 
 }  // namespace

@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// Returns the number of items of each part in a block. The shares are rounded down. Then the parts
-/// that lost most by rounding get one more item each, until the numbers add up to kMixBlock.
+/// Returns the number of items of each part in a block. Rounds the shares down, and then adds an
+/// item for each of the parts that lost most by rounding, so that the numbers add up to kMixBlock.
 std::vector<std::uint64_t> block_counts(std::span<const double> weights,
                                         std::span<const DatasetPtr> parts) {
   if (weights.size() != parts.size()) {
@@ -50,7 +50,7 @@ std::vector<std::uint64_t> block_counts(std::span<const double> weights,
 }
 
 /// Returns a name that includes the options. When a training resumes, the loader compares names,
-/// and so detects that the mix has changed.
+/// and so notices whether the mix has changed.
 std::string name_of(std::span<const DatasetPtr> parts, std::span<const double> weights,
                     const MixOptions& options) {
   return fmt::format("{} by {:g}{}", name_of_parts("mix", parts), fmt::join(weights, ":"),
@@ -82,8 +82,8 @@ class Mix : public Dataset {
   bool is_sequential() const override { return is_any_sequential(parts_); }
 
  private:
-  /// The mix is an endless sequence of blocks, and an epoch is a piece of this sequence. Each part
-  /// has a range of the places in a block, and the block is a random permutation of its places.
+  /// The mix is an endless sequence of blocks, of which each epoch is a piece. Each part has a
+  /// range of the places in a block, and the places of a block are read in random order.
   void read_item(const Item& item, ItemMemory out) const override {
     const std::uint64_t at =
         item.epoch * static_cast<std::uint64_t>(size_) + static_cast<std::uint64_t>(item.index);
@@ -110,7 +110,7 @@ class Mix : public Dataset {
   const std::string name_;
   std::int64_t size_;
   const bool shuffle_;
-  std::vector<std::uint64_t> ends_;  // end of each part's range of places
+  std::vector<std::uint64_t> ends_;  // for each part, the end of its range of places
 };
 
 }  // namespace

@@ -53,7 +53,8 @@ double beta(double alpha, ItemRandom& random) {
 
 using Pixels2 = std::pair<std::span<float>, std::span<const float>>;
 
-/// Mixes the second picture into the first. Returns the share of the first that remains.
+/// A function that mixes the second picture into the first, and returns the share of the first that
+/// remains.
 using MixPictures = double (*)(const Shape& shape, Pixels2 pictures, double share,
                                ItemRandom& random);
 
@@ -137,7 +138,7 @@ class MixedImages : public Dataset {
     ItemRandom random(item);
     const double share = beta(options_.alpha, random);
     const Item partner{random.below(size()), item.epoch, inner_seed(item.seed, 1)};
-    // All fields of the item, except the class, are read directly into `out`.
+    // All fields of the item except the class are read directly into `out`.
     std::int32_t own_class = 0;
     std::vector<std::span<std::byte>> places(out.begin(), out.end());
     places[label_] = std::as_writable_bytes(std::span(&own_class, 1));

@@ -1,5 +1,5 @@
 #pragma once
-/// Makes random permutations of 0..size-1 whose element at any place can be computed directly.
+/// Makes random permutations of 0..size-1 of which each single element can be computed directly.
 
 #include <array>
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace weft {
 /// A permutation that computes each element without a table. It is a Feistel network (M. Luby, C.
 /// Rackoff, 1988) whose halves aren't powers of two: a number below a * b is split into a number
 /// below a and a number below b. Each round adds a function of one half to the other half, modulo a
-/// or b. A round can be inverted whatever its function is. a * b may exceed `size`, so a result
-/// that isn't below `size` passes through the network again. This is rare because a * b - size < a.
-/// For few items, not every order can occur.
+/// or b. A round can be inverted whatever its function is. Because a * b may exceed `size`, a
+/// result that isn't below `size` passes through the network again, which is rare because a * b -
+/// size < a. If there are few items, not all orders are possible.
 class KeyedPermutation {
  public:
-  /// `size` is at least 1.
+  /// `size` must be at least 1.
   KeyedPermutation(std::int64_t size, PhiloxKey key);
 
   std::int64_t operator[](std::int64_t place) const;
@@ -33,14 +33,14 @@ class KeyedPermutation {
   std::array<std::uint64_t, kRounds> keys_{};
 };
 
-/// A permutation, chosen uniformly as far as the key allows. For fewer than 65,536 items it is a
-/// table (R. Durstenfeld, 1964), else a KeyedPermutation.
+/// A permutation that is determined by a key. For fewer than 65,536 items it is a table, which can
+/// be any permutation (R. Durstenfeld, 1964), and otherwise a KeyedPermutation.
 class Shuffle {
  public:
-  /// Permutations of at least this size have no table.
+  /// Permutations of this size or more have no table.
   static constexpr std::int64_t kTableEnd = 65'536;
 
-  /// `size` is at least 1.
+  /// `size` must be at least 1.
   Shuffle(std::int64_t size, PhiloxKey key);
 
   std::int64_t operator[](std::int64_t place) const {

@@ -29,14 +29,14 @@ void warp_bytes(const ByteImage& image, const PixelMap& map, double fill) {
   warp(from, image, map, false, fill);
 }
 
-/// The strength of a step: `part` is its fraction of the maximum, 0 to 1, and `sign` is -1 or 1.
+/// The strength of a step: `part` is a fraction of the maximum, 0 to 1, and `sign` is -1 or 1.
 struct Strength {
   double part = 0;
   double sign = 1;
   double of(double most) const { return sign * part * most; }
 };
 
-// The maxima are torchvision's.
+// These maxima are torchvision's.
 constexpr double kShearMax = 0.3;
 constexpr double kTranslateMax = 150.0 / 331;  // fraction of the side
 constexpr double kRotateMax = 30;
@@ -46,7 +46,7 @@ constexpr double kBitsMax = 4;
 using AugmentStep = void (*)(const ByteImage& image, const Strength& strength, double fill);
 constexpr std::array<AugmentStep, 14> kAugmentSteps{
     [](const ByteImage&, const Strength&, double) {},
-    // Shears about the upper left corner.
+    // Shears relative to the upper left corner.
     [](const ByteImage& image, const Strength& strength, double fill) {
       const double shear = strength.of(kShearMax);
       warp_bytes(image, {.b = shear, .c = shear * static_cast<double>(image.height) / 2}, fill);

@@ -1,6 +1,6 @@
 #pragma once
-/// Applies RandAugment. Declares the functions on pictures of bytes that it needs besides those of
-/// image_steps.hpp.
+/// Checks and applies RandAugment. Declares the functions for pictures of bytes that it needs
+/// besides those of image_steps.hpp.
 
 #include <cstdint>
 
@@ -13,7 +13,8 @@ namespace weft {
 
 using ByteImage = Image<std::uint8_t>;
 
-// These functions do the same as those of Pillow's ImageOps with the same names, but in place.
+// The following functions do the same as the functions of Pillow's ImageOps with the same names,
+// but in place.
 
 /// Keeps the upper `bits` bits of each pixel.
 void posterize(const ByteImage& image, int bits);
@@ -23,10 +24,10 @@ void solarize(const ByteImage& image, double threshold);
 void auto_contrast(const ByteImage& image);
 /// Spreads the values of each channel so that they occur about equally often.
 void equalize(const ByteImage& image);
-/// Changes the sharpness as Pillow's ImageEnhance.Sharpness does.
+/// Changes the sharpness like Pillow's ImageEnhance.Sharpness.
 void adjust_sharpness(const ByteImage& image, double factor);
 
-/// Throws invalid_argument for invalid options, and for a field that isn't u8.
+/// Throws invalid_argument if the options are invalid, or the field isn't u8.
 void check_augment(const RandAugment& step, const TensorType& type);
 void apply_augment(const RandAugment& step, const ByteImage& image, ItemRandom& random);
 

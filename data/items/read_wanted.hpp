@@ -6,8 +6,8 @@
 
 namespace weft {
 
-/// While it lives, the reads of this thread are wanted as long as `is_unwanted` is false. A dataset
-/// whose items come from elsewhere looks at it while it waits.
+/// During its lifetime, items that this thread reads are wanted as long as `is_unwanted` is false.
+/// A dataset that waits for items from elsewhere checks this while it waits.
 class ReadWanted {
  public:
   explicit ReadWanted(const std::atomic<bool>& is_unwanted)

@@ -19,8 +19,8 @@ struct Taps {
 
 class Axis {
  public:
-  /// Computes the taps of output pixels first..first+count-1. The range begin..begin+length of a
-  /// line of `in_size` pixels is divided into `out_size` output pixels.
+  /// Computes the taps of output pixels first..first+count-1. The range from `begin` to `begin +
+  /// length` of a line of `in_size` pixels is divided into `out_size` output pixels.
   Axis(double begin, double length, std::int64_t in_size, std::int64_t out_size, std::int64_t first,
        std::int64_t count) {
     const double step = length / static_cast<double>(out_size);
@@ -71,7 +71,7 @@ class Axis {
 template <int kChannels, typename T>
 void resample_channels(const Pixels<T>& from, const Axis& columns, const Axis& rows,
                        std::span<const ChannelOut> out) {
-  // Only the columns that some output pixel needs are read.
+  // Reads only the columns that some output pixel needs.
   const Taps& last = columns.taps().back();
   const auto begin = static_cast<std::size_t>(columns.taps().front().first);
   const std::size_t end = static_cast<std::size_t>(last.first) + last.count;

@@ -1,5 +1,5 @@
 #pragma once
-/// Resizes pictures by a triangle filter.
+/// Resizes pictures with a triangle filter.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// A rectangle in a picture, in pixels; fractions are allowed.
+/// A rectangle in a picture. The numbers are pixels and may be fractions.
 struct PixelRect {
   double left = 0;
   double top = 0;
@@ -26,8 +26,8 @@ struct PixelSize {
   friend bool operator==(const PixelSize&, const PixelSize&) = default;
 };
 
-/// Row-major pixels; the channels of a pixel are adjacent. `T` is std::uint8_t, std::uint16_t, or
-/// float for one channel.
+/// The pixels of a picture, in row-major order. The channels of a pixel are adjacent. `T` is
+/// std::uint8_t, std::uint16_t, or float for one channel.
 template <typename T>
 struct Pixels {
   const T* data = nullptr;
@@ -35,8 +35,8 @@ struct Pixels {
   int channels = 1;
 };
 
-/// A resizing: `rect` of a picture is scaled to `scaled`, and the part of the result that begins at
-/// (left, top) is written.
+/// Describes a resizing: `rect` of a picture is scaled to the size `scaled`, and the part of the
+/// result that begins at (left, top) is written.
 struct Resampling {
   PixelRect rect{};
   PixelSize scaled{};
@@ -44,7 +44,8 @@ struct Resampling {
   std::int64_t top = 0;
 };
 
-/// The destination of a channel: element = value * scale + offset. `row_stride` is in elements.
+/// The destination of a channel: element = value * scale + offset. `row_stride` is the distance of
+/// rows in elements.
 struct ChannelOut {
   float* data = nullptr;
   std::int64_t row_stride = 0;
@@ -52,8 +53,8 @@ struct ChannelOut {
   float offset = 0;
 };
 
-/// Writes `size` pixels of each channel. `rect` must lie within the picture; the filter leaves out
-/// positions beyond the picture.
+/// Writes `size` pixels of each channel. `rect` must be within the picture. The filter ignores
+/// positions outside of the picture.
 template <typename T>
 void resample(const Pixels<T>& from, const Resampling& how, PixelSize size,
               std::span<const ChannelOut> out);
@@ -61,14 +62,15 @@ void resample(const Pixels<T>& from, const Resampling& how, PixelSize size,
 /// Draws a rectangle in whole pixels; see RandomArea.
 PixelRect random_rect(const RandomArea& area, PixelSize picture, ItemRandom& random);
 
-/// Throws invalid_argument for bounds that no area can satisfy. The message names `what`, such as
-/// an option that has the area.
+/// Throws invalid_argument if no area can satisfy the bounds. The message contains `what`, such as
+/// the name of the option.
 void check_area(const RandomArea& area, std::string_view what);
 
-/// Throws invalid_argument unless there is one finite number for each channel, or one for all.
+/// Throws invalid_argument unless there is one finite number for each channel, or one for all
+/// channels.
 void check_channel_numbers(std::string_view what, std::span<const float> numbers,
                            std::int64_t channels);
-/// Throws invalid_argument for a number that isn't positive.
+/// Throws invalid_argument if a number isn't positive.
 void check_divisors(std::string_view what, std::span<const float> numbers);
 
 }  // namespace weft

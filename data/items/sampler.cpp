@@ -80,8 +80,8 @@ class WeightedOrder : public SampleOrder {
   const std::uint64_t seed_;
 };
 
-/// The order of the items in a window of batches. `items` has the items in the order of the rows.
-/// The last batch of an epoch may be incomplete.
+/// The order of the items in a window of batches. `items` has the items in the order of the
+/// window's rows. The last batch of an epoch may be incomplete.
 class WindowOrder : public SampleOrder {
  public:
   WindowOrder(std::uint64_t begin_step, std::uint64_t end_step, std::uint64_t epoch,
@@ -106,8 +106,8 @@ class WindowOrder : public SampleOrder {
   const std::vector<std::int64_t> items_;
 };
 
-/// Sorts items by length. With `shuffle`, then puts the batches that they form into random order.
-/// The items must form whole batches.
+/// Sorts items by length. With `shuffle`, then puts their batches in random order. The number of
+/// items must be a multiple of the batch size.
 std::vector<std::int64_t> sort_batches(std::vector<std::int64_t> items,
                                        const LengthSamplerOptions& options, PhiloxKey key) {
   std::ranges::stable_sort(items, {},
@@ -132,7 +132,7 @@ std::vector<Item> Sampler::batch(std::uint64_t step, std::int64_t replica,
          "replica = {}, num_replicas = {}: expected 0 or more, and less than num_replicas", replica,
          num_replicas);
   }
-  // If the batch can't be divided evenly, the first replicas get one more row.
+  // If the batch can't be divided evenly, the first replicas get one more row each.
   const std::int64_t least = batch_size() / num_replicas;
   const std::int64_t more = batch_size() % num_replicas;
   const std::int64_t begin = replica * least + std::min(replica, more);

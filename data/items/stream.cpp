@@ -55,7 +55,7 @@ class ShuffleBuffer : public Stream {
     return true;
   }
   /// Reads the next item into the slot and sets `held_` to `held`. Returns false if there is no
-  /// item.
+  /// next item.
   bool fill(std::size_t slot, std::size_t held) {
     is_ended_ = !source_->next(slots_[slot].memory());
     if (!is_ended_) held_ = held;

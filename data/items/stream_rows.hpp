@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// The rows of a stream's epochs in sequence, numbered from 0. A loop can continue at any step,
-/// because any row can be reached. Only moving forward is fast.
+/// The rows of a stream's epochs in sequence, numbered from 0. Any row can be reached, so that a
+/// loop can continue at any step, but only moving forward is fast.
 class StreamRows {
  public:
   explicit StreamRows(StreamPtr stream);
@@ -16,10 +16,10 @@ class StreamRows {
   const Stream& stream() const { return *stream_; }
   /// Returns the number of the row that read() will read next.
   std::uint64_t row() const { return row_; }
-  /// Moves to a row: skips items, or restarts the stream to move back. Throws as Stream::skip(),
-  /// and invalid_argument for an epoch without items.
+  /// Moves to a row: skips items, or restarts the stream to move back. Throws like Stream::skip(),
+  /// and invalid_argument if an epoch has no items.
   void seek(std::uint64_t row);
-  /// Reads the next row. Throws as Stream::next() and as seek() do. If read() fails, row() remains
+  /// Reads the next row. Throws like Stream::next() and seek(). If read() fails, row() remains
   /// unchanged.
   void read(ItemMemory out);
 
@@ -29,7 +29,7 @@ class StreamRows {
 
   StreamPtr stream_;
   std::uint64_t row_ = 0;
-  bool is_lost_ = false;  // after an error the stream's position is unknown
+  bool is_lost_ = false;  // true after an error: the stream's position is unknown
 };
 
 }  // namespace weft

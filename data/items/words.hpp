@@ -9,8 +9,9 @@
 
 namespace weft {
 
-/// The purpose for which words are drawn. The words of one seed differ for different purposes.
-/// Values never change, because the order of a resumed training depends on them.
+/// The purposes for which words are drawn. One seed gives different words for different purposes.
+/// The values of the enumerators never change, because the order of a resumed training depends on
+/// them.
 enum class DataStream : std::uint32_t {
   item = 0x64617461,
   shuffle,
@@ -38,7 +39,7 @@ constexpr PhiloxKey data_key(std::uint64_t seed, DataStream stream, std::uint64_
   return {block[0], block[1]};
 }
 
-/// Returns a seed for a part within a dataset. It differs from the seed of the whole dataset.
+/// Returns a seed for a part of a dataset. It differs from the dataset's own seed.
 constexpr std::uint64_t inner_seed(std::uint64_t seed, std::uint64_t number) {
   const PhiloxKey key = data_key(seed, DataStream::inner_seed, number);
   return std::uint64_t{key[1]} << 32 | key[0];
@@ -65,7 +66,7 @@ std::uint64_t number_below(Words& words, std::uint64_t count) {
 }
 
 /// Returns word number `drawn` of a key and increments `drawn`. `place` distinguishes the sequences
-/// of one key. `block` keeps generated words from one call to the next.
+/// of words of one key. `block` keeps generated words for the next calls.
 constexpr std::uint32_t draw_word(PhiloxKey key, std::uint64_t place, std::uint64_t& drawn,
                                   PhiloxBlock& block) {
   const std::uint64_t number = drawn / 4;

@@ -17,8 +17,8 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kNameBytesMax = 4096;
 constexpr std::size_t kDimsMax = 64;
-/// The maximum number of visited containers. One value may be in many places, so a small file could
-/// describe a huge tree.
+/// The maximum number of visited containers. A container may be in many others, so a small file
+/// could describe a huge tree.
 constexpr std::size_t kContainersMax = std::size_t{1} << 18;
 
 /// Finds the tensors within a value, and their names.

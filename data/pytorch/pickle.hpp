@@ -1,7 +1,7 @@
 #pragma once
-/// Reads the pickle in a file of torch.save(), as far as tensors need it. Nothing that a pickle
-/// names is imported or called. weft knows the few functions that rebuild tensors and plain
-/// containers, and refuses a file that names any other function.
+/// Reads the pickle in a file of torch.save(), as far as this is needed to find tensors. Nothing
+/// that a pickle names is imported or called: weft implements the few functions that rebuild
+/// tensors and plain containers, and refuses a file that names any other function.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,8 @@ inline constexpr std::size_t kPickleTensorsMax = std::size_t{1} << 20;
 
 /// A tensor as the pickle describes it.
 struct PickledTensor {
-  std::string name{};   ///< keys and indices of its path, joined by dots: "model.fc1.weight"
-  std::string dtype{};  ///< safetensors' name for the dtype: "F32"
+  std::string name{};   ///< path of keys and indices, such as "model.fc1.weight"
+  std::string dtype{};  ///< safetensors' name for the dtype, such as "F32"
   int element_bytes = 0;
   std::vector<std::int64_t> sizes{};
   std::vector<std::int64_t> strides{};  ///< in elements, 0 or more
@@ -30,17 +30,17 @@ struct PickledTensor {
   std::string storage{};                ///< the key of the tensor's storage
   std::uint64_t storage_bytes = 0;
 
-  /// Returns the size of all elements in bytes; the largest std::uint64_t if the size exceeds it.
+  /// Returns the size of all elements in bytes, at most the largest std::uint64_t.
   std::uint64_t bytes() const;
   friend bool operator==(const PickledTensor&, const PickledTensor&) = default;
 };
 
 /// Returns all tensors of the value that the pickle holds, in order. A value that is a tensor
 /// itself has the name "tensor". Tensors, dicts, lists, tuples, sets, numbers and texts can be
-/// read. Throws version for any function, class or opcode that they don't need, and names it;
+/// read. Throws version, with the name, for any function, class or opcode that these don't need;
 /// corrupt unless
 ///   - the pickle ends with its value, within the maxima above;
-///   - each tensor has as many strides as sizes, all at least 0, and lies within its storage;
+///   - each tensor has as many strides as sizes, all at least 0, and is within its storage;
 ///   - names are unique.
 std::vector<PickledTensor> read_torch_pickle(std::span<const std::byte> pickle);
 

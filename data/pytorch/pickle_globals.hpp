@@ -32,10 +32,10 @@ struct TorchElement {
 
 struct KnownGlobal {
   PickleGlobal global = PickleGlobal::ordered_dict;
-  const TorchElement* element = nullptr;  ///< element of a dtype or a typed storage
+  const TorchElement* element = nullptr;  ///< of a dtype or a typed storage
 };
 
-/// Returns the function, class or dtype of this name; nothing if weft doesn't know it.
+/// Returns the function, class or dtype of this name, or nothing if weft doesn't know it.
 std::optional<KnownGlobal> find_pickle_global(std::string_view module, std::string_view name);
 
 }  // namespace weft

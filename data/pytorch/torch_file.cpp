@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
-/// The beginning of a file in PyTorch's old format: a pickle of the number that identifies the
+/// The first bytes of a file in PyTorch's old format: a pickle of the number that identifies the
 /// format.
 constexpr std::string_view kOldHead = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
 

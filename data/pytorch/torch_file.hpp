@@ -30,10 +30,10 @@ struct TorchTensor {
 /// Returns whether a file with this beginning was written by torch.save() before PyTorch 1.6.
 bool is_old_torch_file(std::span<const std::byte> head);
 
-/// Returns the tensors of a file. Throws corrupt and version as read_zip_directory() and
-/// read_torch_pickle() do. Also throws version for a program of TorchScript, for big-endian
-/// elements and for compressed entries; corrupt for a zip without data.pkl, and for a tensor whose
-/// storage is missing or shorter than the pickle says.
+/// Returns the tensors of a file. Throws corrupt and version like read_zip_directory() and
+/// read_torch_pickle(). Also throws version for a program of TorchScript, big-endian elements or
+/// compressed entries, and corrupt if the zip has no data.pkl, or if a tensor's storage is missing
+/// or shorter than the pickle says.
 std::vector<TorchTensor> read_torch_file(std::uint64_t file_bytes, const ReadAt& read);
 
 }  // namespace weft

@@ -80,8 +80,8 @@ bool Unpickler::push_again(PickleId id) {
   return true;
 }
 
-/// Skips the bytes of a value that can't contain tensors, and pushes a value of kind `other` for
-/// it.
+/// Skips the bytes of a value that can't contain tensors, and pushes a value of kind `other` in its
+/// place.
 bool Unpickler::push_other(std::uint64_t skipped) {
   bytes_.take(skipped);
   return push({});
@@ -147,8 +147,8 @@ const PickleValue& Unpickler::argument(const Ids& arguments, std::size_t i, Kind
   return values_[arguments[i]];
 }
 
-/// Runs PROTO, FRAME, or an opcode that pushes a value without parts, such as a number or a text.
-/// Returns false for other opcodes.
+/// Runs the opcode if it is PROTO or FRAME, or pushes a value without parts, such as a number or a
+/// text. Returns false for other opcodes.
 bool Unpickler::run_atom(char opcode) {
   switch (opcode) {
     case '\x80':  // PROTO
@@ -220,7 +220,7 @@ bool Unpickler::remember(std::uint64_t number) {
   if (above_mark() == 0) {
     refuse_pickle("stores a value from an empty stack at byte {}", bytes_.at());
   }
-  // Python numbers the entries of the memo in order, so no number may be left out.
+  // Python numbers the entries of the memo in order, so no number may be skipped.
   if (number > memo_.size()) {
     refuse_pickle("stores value number {} after {} values", number, memo_.size());
   }
@@ -283,8 +283,8 @@ bool Unpickler::push_global(std::string_view module, std::string_view name) {
   return push({.kind = Kind::global, .global = known->global, .element = known->element});
 }
 
-/// Pushes the storage whose id is on the stack. The parts of the id are "storage", its class, its
-/// key, its device and the number of its elements (of its bytes if it is untyped).
+/// Pushes the storage whose id is on the stack. The parts of the id are "storage" and the storage's
+/// class, key, device and number of elements (of bytes if it is untyped).
 bool Unpickler::push_storage() {
   const Ids parts = arguments_of(pop());
   const PickleValue& of = argument(parts, 1, Kind::global);
@@ -299,8 +299,8 @@ bool Unpickler::push_storage() {
                .text = argument(parts, 2, Kind::text).text});
 }
 
-/// Makes a tensor. The arguments are the storage, the offset of the first element in it, the sizes
-/// and the strides. The seventh argument is the dtype if the storage is untyped.
+/// Makes a tensor. The arguments are the storage, the offset of the first element in the storage,
+/// the sizes and the strides. If the storage is untyped, the seventh argument is the dtype.
 bool Unpickler::call_tensor(const Ids& arguments, bool has_dtype) {
   const PickleValue& storage = argument(arguments, 0, Kind::storage);
   const TorchElement* element =

@@ -1,7 +1,7 @@
 #pragma once
 /// Unpickler: runs pickle's opcodes (Python's module pickletools lists them). It stores all values
-/// in one table. Values refer to each other by their numbers in the table, so cycles and deep
-/// nesting cost no stack.
+/// in one table, in which they refer to each other by number, so that cycles and deep nesting take
+/// no stack.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +23,8 @@ struct PickleValue {
   Kind kind = Kind::other;
   PickleGlobal global = PickleGlobal::ordered_dict;  ///< for a global
   const TorchElement* element = nullptr;             ///< for a global, a storage or a tensor
-  std::int64_t number = 0;  ///< an integer's value; a storage's bytes; a tensor's offset
-  std::string_view text{};  ///< a part of the pickle; for a storage its key
+  std::int64_t number = 0;  ///< an integer's value, a storage's bytes, or a tensor's offset
+  std::string_view text{};  ///< a part of the pickle; the key of a storage
   /// The parts of the value. A list, a tuple or a set has its items; a dict has key, value, key,
   /// value, ...; a tensor has its storage, the list of its sizes and the list of its strides.
   std::vector<PickleId> items{};
@@ -43,9 +43,9 @@ class PickleBytes {
       : bytes_(reinterpret_cast<const char*>(bytes.data()), bytes.size()) {}
 
   std::string_view take(std::uint64_t count);
-  /// Reads a little-endian number.
+  /// Reads a little-endian number of `count` bytes.
   std::uint64_t number(std::size_t count);
-  /// Reads up to a newline, and consumes the newline too.
+  /// Reads the bytes up to a newline, and skips the newline.
   std::string_view line();
   bool is_at_end() const { return at_ == bytes_.size(); }
   std::size_t at() const { return at_; }
@@ -55,12 +55,12 @@ class PickleBytes {
   std::size_t at_ = 0;
 };
 
-/// Runs one pickle. Throws as read_torch_pickle() does. The pickle must outlive the values.
+/// Runs one pickle. Throws like read_torch_pickle(). The pickle must outlive the values.
 class Unpickler {
  public:
   explicit Unpickler(std::span<const std::byte> pickle) : bytes_(pickle) {}
 
-  /// Returns the value that the pickle holds.
+  /// Runs the pickle and returns its value.
   PickleId run();
   const PickleValue& at(PickleId id) const { return values_[id]; }
 

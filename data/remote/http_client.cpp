@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kLibrary = "libcurl.so.4";
 constexpr std::size_t kHeadersMax = 200;
 constexpr long kBufferBytes = 512L << 10;
-/// Before libcurl sends a body, it asks for permission with "Expect: 100-continue". A header that
+/// Before libcurl sends a body, it asks for permission with "Expect: 100-continue". The header that
 /// disables this would be signed but not sent, so weft only shortens the wait for the answer.
 constexpr long kExpectTimeoutMs = 1;
 
@@ -69,7 +69,7 @@ struct LibCurl {
   }
 };
 
-/// The state of a request until its answer is complete.
+/// The state of a request whose answer isn't complete yet.
 struct Exchange {
   const HttpRequest* request = nullptr;
   HttpAnswer answer{};
@@ -77,7 +77,7 @@ struct Exchange {
   std::string refused{};  ///< reason why the rest of the answer isn't read
 };
 
-/// A callback of libcurl: takes one line of the headers.
+/// A callback of libcurl: receives one line of the headers.
 std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   HttpAnswer& answer = exchange.answer;
@@ -105,7 +105,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) {
   return size;
 }
 
-/// A callback of libcurl: takes a piece of the body.
+/// A callback of libcurl: receives a piece of the body.
 std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   HttpAnswer& answer = exchange.answer;
@@ -129,7 +129,7 @@ std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) {
   return size;
 }
 
-/// A callback of libcurl: gives the next piece of the request's body.
+/// A callback of libcurl: provides the next piece of the request's body.
 std::size_t give_body(char* data, std::size_t, std::size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   const std::span<const std::byte> body = exchange.request->body;
@@ -146,7 +146,7 @@ int seek_body(void* user, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
-/// A callback of libcurl: closes connections in processes that this one starts.
+/// A callback of libcurl: makes a connection close in processes that this process starts.
 int close_on_exec(void*, curl_socket_t descriptor, curlsocktype) {
   (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return CURL_SOCKOPT_OK;
@@ -172,7 +172,7 @@ class HeaderList {
 
 }  // namespace
 
-/// Unused handles of libcurl. Each keeps its connections open.
+/// Unused handles of libcurl. Each handle keeps its connections open for the next request.
 class HttpClient::Connections {
  public:
   /// Holds a handle during a request.

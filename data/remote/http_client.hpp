@@ -1,5 +1,5 @@
 #pragma once
-/// HttpClient: sends HTTP requests by libcurl. The first request loads libcurl, so that programs
+/// HttpClient: sends HTTP requests with libcurl. The first request loads libcurl, so that programs
 /// without an object store don't need it.
 
 #include <cstddef>
@@ -17,22 +17,22 @@ struct HttpOptions {
   std::string region{};
   std::string access_key{};
   std::string secret_key{};
-  std::string ca_bundle{};  ///< a file of certificates; "": the system's
+  std::string ca_bundle{};  ///< a file of certificates; "" for the system's
   int connect_timeout_s = 10;
-  int stall_timeout_s = 30;  ///< longest time without a byte in either direction
+  int stall_timeout_s = 30;  ///< longest time in which no byte is sent or received
 };
 
 struct HttpRequest {
   std::string method{};
-  /// The URL in the form that is sent: encoded, without "." and ".." in its path, with query
-  /// parameters sorted by name and each with a '='.
+  /// The URL in the form in which it is sent: encoded, without "." and ".." in the path. Query
+  /// parameters are sorted by name, and each has a '='.
   std::string url{};
-  std::vector<std::string> headers{};  ///< "name: value"; all are signed
+  std::vector<std::string> headers{};  ///< such as "name: value"; all are signed
   std::span<const std::byte> body{};
-  /// Receives the body of an answer with a status of 200 to 299. If `into` is empty,
-  /// HttpAnswer::text receives it.
+  /// Memory for the body of an answer with a status of 200 to 299. If it is empty, the body is
+  /// stored in HttpAnswer::text.
   std::span<std::byte> into{};
-  std::size_t text_bytes_max = std::size_t{1} << 20;  ///< the largest size of a body in `text`
+  std::size_t text_bytes_max = std::size_t{1} << 20;  ///< the largest size of HttpAnswer::text
 };
 
 struct HttpAnswer {
@@ -49,8 +49,8 @@ struct HttpAnswer {
   }
 };
 
-/// A client for HTTP requests. Any thread may use it. It doesn't follow redirections but returns
-/// them as answers.
+/// A client for HTTP requests, which any thread may use. It doesn't follow redirections, but
+/// returns them as answers.
 class HttpClient {
  public:
   explicit HttpClient(HttpOptions options);
@@ -58,7 +58,7 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
   ~HttpClient();
 
-  /// Throws unavailable if there is no libcurl.
+  /// Sends the request and waits for the answer. Throws unavailable if there is no libcurl.
   HttpAnswer send(const HttpRequest& request);
 
  private:

@@ -19,8 +19,8 @@
 namespace weft {
 namespace {
 
-/// Returns the path. Throws version for Parquet and Arrow files, because no package of Debian has a
-/// library that reads them.
+/// Returns the path. Throws version for Parquet and Arrow files, which weft doesn't read, because
+/// Debian has no library for them.
 std::string checked_path(std::string path) {
   struct Columns {
     std::string_view extension;

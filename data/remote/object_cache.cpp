@@ -61,7 +61,7 @@ void make_folder(const std::string& path) {
   if (error) fail_call("mkdir", path, error.value());
 }
 
-/// An open file. lock() locks it against other processes.
+/// An open file, which lock() locks against other processes.
 class OpenFile {
  public:
   OpenFile(const std::string& path, int flags) : path_(path) {
@@ -73,7 +73,8 @@ class OpenFile {
   ~OpenFile() { ::close(descriptor_); }
 
   int descriptor() const { return descriptor_; }
-  /// Waits until no other process has the lock. Does nothing on file systems without locks.
+  /// Locks the file, after waiting for other processes to release it. Does nothing on file systems
+  /// without locks.
   void lock() const {
     while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
   }
@@ -146,7 +147,8 @@ std::string local_copy(const StoredObject& object) {
   if (version.note() == wanted && has_bytes(copy, object.bytes)) return copy;
   const std::string unfinished = folder + "/new/" + name;
   copy_object(*find_storage(object.url), object, unfinished);
-  // If the process is killed between these calls, the copy has no version, and is made again.
+  // The version is cleared first: if the process is killed before it is set again, the copy has no
+  // version and is made again.
   version.set_note("");
   if (::rename(unfinished.c_str(), copy.c_str()) != 0) fail_call("rename", unfinished, errno);
   version.set_note(wanted);

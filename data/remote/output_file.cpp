@@ -24,28 +24,28 @@ namespace {
 constexpr std::string_view kMark = ".weft-";
 constexpr std::string_view kUnique = "XXXXXX";
 constexpr std::string_view kSuffix = ".tmp";
-/// The maximum number of names that are tried. A name fails if a sweep removes the new file before
-/// its writer has locked it.
+/// The maximum number of names that are tried. An attempt fails if a sweep removes the new file
+/// before its writer has locked it.
 constexpr int kNamesTried = 100;
 
-/// Returns the local folder in which a file is written.
+/// Returns the local folder in which the file at `path` is first written.
 std::string writing_folder_of(const std::string& path) {
   if (find_storage(path) != nullptr) return staging_folder(parent_url(path));
   const auto folder = std::filesystem::path(path).parent_path();
   return folder.empty() ? "." : folder.string();
 }
 
-/// Returns whether the name is one that OutputFile gives to unfinished files.
+/// Returns whether OutputFile gives such a name to unfinished files.
 bool is_unfinished_name(std::string_view name) {
   const std::size_t tail = kMark.size() + kUnique.size() + kSuffix.size();
   return name.size() > tail && name.ends_with(kSuffix) &&
          name.substr(name.size() - tail).starts_with(kMark);
 }
 
-/// `unknown` means that the file system has no locks.
+/// Whose lock a file has. `unknown`: the file system has no locks.
 enum class FileLock { ours, others, unknown };
 
-/// Locks the file. A file that has lost its name counts as locked by another process, because it
+/// Tries to lock the file. Returns `others` also for a file that has lost its name, because it
 /// can't be used.
 FileLock lock_file(int descriptor) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
@@ -96,7 +96,7 @@ OutputFile::OutputFile(std::string path)
   try {
     (void)sweep_unfinished(folder_);
   } catch (const Error&) {
-    // If the folder is writable but not readable, the files of killed writers remain.
+    // If the folder can't be listed, the files of killed writers remain.
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-/// OutputFile: a file for other programs. It gets its name only when all its bytes are durable.
-/// Until then its name is PATH.weft-XXXXXX.tmp, and its writer holds a lock on it. The kernel drops
-/// the lock when the process ends, so that such a file without a lock must be from a killed writer.
-/// An object of a store is written to a local file first, and finish() puts it into the store.
+/// OutputFile: a file for other programs. It gets its final name only when all its bytes are
+/// durable. Until then its name is PATH.weft-XXXXXX.tmp, and its writer keeps it locked. The kernel
+/// drops the lock when the process ends, so such a file without a lock is from a killed writer. An
+/// object of a store is written to a local file first, and finish() puts it in the store.
 
 #include <cstddef>
 #include <cstdio>
@@ -15,8 +15,8 @@ namespace weft {
 /// All calls throw io or no_space with the path.
 class OutputFile {
  public:
-  /// Creates a file beside `path` under another name, and removes files that killed writers left in
-  /// that folder. Throws unavailable for a URL that has no storage.
+  /// Creates a file in the folder of `path` under another name, and removes files that killed
+  /// writers left in this folder. Throws unavailable for a URL that has no storage.
   explicit OutputFile(std::string path);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -26,8 +26,8 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   /// Returns the descriptor, for writers that don't use write().
   int descriptor() const { return ::fileno(file_); }
-  /// Gives the file its name, or puts the object into the store. An existing file or object is
-  /// replaced.
+  /// Gives the file its final name, or puts the object in the store. Replaces an existing file or
+  /// object.
   void finish();
 
  private:
@@ -39,9 +39,9 @@ class OutputFile {
   std::FILE* file_;
 };
 
-/// Returns, by name, the unfinished files of a folder whose writers are dead; removes them unless
-/// `dry_run`. On a file system without locks no writer is known to be dead. Throws io if the folder
-/// can't be listed.
+/// Removes the unfinished files of a folder whose writers are dead, unless `dry_run`, and returns
+/// their paths, sorted. On a file system without locks no writer is known to be dead. Throws io if
+/// the folder can't be listed.
 std::vector<std::string> sweep_unfinished(const std::string& folder, bool dry_run = false);
 
 }  // namespace weft

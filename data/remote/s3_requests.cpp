@@ -27,8 +27,8 @@ bool is_unreserved(char c) {
 
 std::string said(std::string_view text) { return visible(text.substr(0, kSaidBytesMax)); }
 
-/// Reads S3's code and message from an answer, if it has them. A request that takes long may have
-/// the status 200 although it failed, because S3 sends the status early.
+/// Reads S3's code and message of an error from an answer, if there are any. A long request may
+/// have the status 200 although it failed, because S3 sends the status early.
 void read_error(const S3Request& request, S3Answer& answer) {
   const std::string& text = answer.http.text;
   if (!answer.http.fault.empty() || text.empty()) return;
@@ -40,7 +40,7 @@ void read_error(const S3Request& request, S3Answer& answer) {
     answer.message = said(root.text_of("Message"));
     if (answer.code.empty()) answer.code = "Error";
   } catch (const Error&) {
-    // Another server, such as a proxy, sent this text. So only the answer's status is known.
+    // Only the answer's status is known, because another server, such as a proxy, sent this text.
   }
 }
 
@@ -60,8 +60,8 @@ bool has_dots(std::string_view key) {
   return whole.find("/./") != std::string::npos || whole.find("/../") != std::string::npos;
 }
 
-/// Waits before attempt number `attempt`. The time is random, from half of a limit to all of it, so
-/// that workers don't retry together. The limit doubles with each attempt.
+/// Waits before attempt number `attempt`. The time is random, between half of a limit and the
+/// limit, so that workers don't retry together. The limit doubles with each attempt.
 void wait_before(int attempt, int first_wait_ms) {
   thread_local std::minstd_rand random(std::random_device{}());
   const int most = std::min(first_wait_ms << std::min(attempt - 2, 16), kWaitMsMax);
@@ -143,7 +143,7 @@ S3Answer S3Requests::send(const S3Request& request) {
                    .body = request.body,
                    .into = request.into,
                    .text_bytes_max = request.text_bytes_max};
-  // S3 checks the body by its CRC. So the body isn't hashed, which would need a second pass.
+  // The body isn't hashed, which would take another pass, because S3 already checks its CRC.
   http.headers.emplace_back("x-amz-content-sha256: UNSIGNED-PAYLOAD");
   if (!settings_.session_token.empty()) {
     http.headers.push_back("x-amz-security-token: " + settings_.session_token);

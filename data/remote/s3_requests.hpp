@@ -1,5 +1,5 @@
 #pragma once
-/// S3Requests: sends single requests to S3, and repeats them if that may help.
+/// S3Requests: sends single requests to S3, and repeats a request if this may help.
 
 #include <cstddef>
 #include <optional>
@@ -40,13 +40,13 @@ struct S3Request {
 struct S3Answer {
   HttpAnswer http{};
   int attempts = 1;
-  std::string code{};  ///< S3's code of an error: "NoSuchKey"
+  std::string code{};  ///< S3's code of an error, such as "NoSuchKey"
   std::string message{};
 
   bool is_ok() const { return http.is_ok() && code.empty(); }
 };
 
-/// Sends requests with the same settings. Any thread may use an object of this class.
+/// Sends requests with common settings. Any thread may use an object of this class.
 class S3Requests {
  public:
   explicit S3Requests(S3Settings settings);
@@ -55,9 +55,9 @@ class S3Requests {
   /// Returns the answer to the last attempt, even if it is an error. Throws unavailable if there
   /// are no access keys.
   S3Answer send(const S3Request& request);
-  /// Throws an error unless `answer` says that the request succeeded.
+  /// Throws the error that `answer` describes, unless the request succeeded.
   void require_ok(const S3Request& request, const S3Answer& answer) const;
-  /// Returns the answer of a successful request. Throws as require_ok().
+  /// Sends the request and returns the answer if it succeeded. Throws like require_ok().
   S3Answer send_well(const S3Request& request);
 
  private:
@@ -69,14 +69,15 @@ class S3Requests {
   HttpClient http_;
 };
 
-/// Returns the root of an answer's XML. Throws corrupt for invalid XML, and for a root with another
-/// name.
+/// Returns the root of an answer's XML. Throws corrupt if the XML is invalid or the root has
+/// another name.
 XmlElement parse_answer(const S3Request& request, const S3Answer& answer, std::string_view name);
 
 /// Encodes all characters except letters, digits and "-._~" as %XX; slashes remain if
 /// `keeps_slashes`.
 std::string percent_encoded(std::string_view text, bool keeps_slashes = false);
-/// Decodes percent_encoded() text; '+' is a space. Returns nothing if it can't be decoded.
+/// Decodes a text that was encoded like percent_encoded() does; '+' is a space. Returns nothing if
+/// the text can't be decoded.
 std::optional<std::string> percent_decoded(std::string_view text);
 
 }  // namespace weft

@@ -32,7 +32,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-/// Reads the keys of one section, "[name]". Indented lines belong to the key above them.
+/// Reads the keys of the section "[name]". Indented lines belong to the key above them.
 Section read_section(const std::string& text, const std::string& name) {
   Section section;
   bool is_in = false;

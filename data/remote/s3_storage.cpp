@@ -18,7 +18,7 @@ constexpr int kPartsAtATime = 4;
 constexpr std::uint64_t kPartsMax = 10'000;  // S3's limit
 constexpr std::size_t kListBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kObjectsMax = 50'000'000;
-/// The maximum number of pages without objects in a listing. S3 returns such pages where many
+/// The maximum number of pages without objects in a listing. S3 returns such pages after many
 /// objects were removed.
 constexpr int kEmptyPagesMax = 1000;
 
@@ -60,7 +60,7 @@ class S3Storage : public Storage {
                           .bytes = parse_size(answer.http.header("content-length"), head.name),
                           .version = answer.http.header("etag")};
     }
-    // An answer to HEAD has no text. The answer to this GET describes the error.
+    // An answer to HEAD has no text, but the answer to this GET describes the error.
     S3Request get = head;
     get.method = "GET";
     get.headers = {"range: bytes=0-0"};
@@ -160,7 +160,7 @@ class S3Storage : public Storage {
     }
   }
 
-  /// Returns whether this request has stored the object; false if another object was there before.
+  /// Returns true if this request stored the object, and false if another object was there before.
   bool require_put(const S3Request& request, const S3Answer& answer, std::uint64_t bytes,
                    const ByteSource& source) {
     if (answer.http.status == 412) {
@@ -237,7 +237,7 @@ class S3Storage : public Storage {
     return all + "</CompleteMultipartUpload>";
   }
 
-  /// Escapes a text that the server sent, for sending it back.
+  /// Escapes a text that the server sent, so that it can be sent back in XML.
   static std::string as_xml(const std::string& text) {
     std::string out;
     for (const char c : text) {
@@ -250,13 +250,13 @@ class S3Storage : public Storage {
     return out;
   }
 
-  /// Aborts an upload, because parts that don't become an object cost storage.
+  /// Aborts an upload, because S3 keeps its parts otherwise, and charges for them.
   void abort(const S3Name& name, const std::string& upload) {
     S3Request request{.method = "DELETE", .name = name, .query = {{"uploadId", upload}}};
     try {
       (void)requests_.send(request);
     } catch (const Error&) {
-      // The error that caused the abort is more informative than this one.
+      // This error is ignored, because the error that caused the abort is more informative.
     }
   }
 

@@ -29,7 +29,7 @@ struct Unit {
   std::string name{};
 };
 
-/// Returns the unit in which `largest` is a number of few digits.
+/// Returns the unit in which `largest` is a number with few digits.
 Unit unit_of(const ScanPlace& place, double largest) {
   if (place.unit != "bytes") return {1, std::string(place.unit)};
   constexpr std::array<std::pair<double, const char*>, 4> kUnits{

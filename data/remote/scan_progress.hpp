@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// The progress of a scan.
+/// How far a scan has come.
 struct ScanPlace {
   std::string_view what{};  ///< a path, or a dataset's name
   std::string_view unit{};  ///< "bytes", "files" or "items"
@@ -16,17 +16,17 @@ struct ScanPlace {
   std::int64_t total = 0;  ///< 0 if the total isn't known
   double seconds = 0;      ///< time since the scan began
 };
-/// Returns for example "reads books.jsonl: 1.2 of 40.0 GB after 12 s, 0.1 GB a second".
+/// Returns text such as "reads books.jsonl: 1.2 of 40.0 GB after 12 s, 0.1 GB a second".
 std::string to_string(const ScanPlace& place);
 
-/// The receiver of scans' reports, and the clock that scans use.
+/// The functions that receive the reports of scans, and the clock that scans use.
 struct ScanReports {
   std::function<double()> seconds{};
   std::function<void(const ScanPlace&)> say{};
   std::function<void()> end{};  ///< called at the end of a scan that has made reports
 };
-/// Redirects reports of this thread's scans during its lifetime. Without a scope, scans write lines
-/// to stderr.
+/// Redirects the reports of this thread's scans during the scope's lifetime. Without a scope, scans
+/// write lines to stderr.
 class ScanReportScope {
  public:
   explicit ScanReportScope(ScanReports reports);
@@ -39,8 +39,8 @@ class ScanReportScope {
   const ScanReports* before_;
 };
 
-/// A scan from its beginning to its end. It reports after kScanSilence and then every
-/// kScanInterval, so that a short scan reports nothing. One thread uses it.
+/// A scan from its beginning to its end. It reports for the first time after kScanSilence and then
+/// every kScanInterval, so a short scan reports nothing. Only one thread may use it.
 class ScanProgress {
  public:
   ScanProgress(std::string what, std::string_view unit, std::int64_t total);

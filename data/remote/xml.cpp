@@ -79,7 +79,7 @@ class XmlParser {
     return element;
   }
 
-  /// Skips attributes up to the '>'. Returns true if the element ends there ("/>").
+  /// Skips attributes up to and including the '>'. Returns true if the element ends there ("/>").
   bool skip_attributes() {
     char quote = '\0';
     for (; at_ < text_.size(); ++at_) {

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// Returns the place at which the last character begins. The text isn't empty.
+/// Returns the place at which the last character of the text begins. The text mustn't be empty.
 std::size_t last_character(std::string_view text) {
   std::size_t at = text.size() - 1;
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80) --at;

@@ -1,5 +1,5 @@
 #pragma once
-/// AddedTokens: finds the tokens that are taken from a text before it is cut into words.
+/// AddedTokens: finds the added tokens in a text, which is cut at them before it is cut into words.
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// A part of a text: an added token, or the text between two of them.
+/// A part of a text: an added token, or a text between added tokens.
 struct TokenCut {
   std::string_view text{};
   std::int32_t id = -1;  ///< -1 if the part isn't a token
@@ -23,16 +23,16 @@ struct TokenCut {
 
 class AddedTokens {
  public:
-  /// Throws corrupt for an invalid description.
+  /// Reads the tokens from "added_tokens". Throws corrupt if a description is invalid.
   AddedTokens(const JsonView& json, const TextNormalizer& normalize);
 
-  /// Returns the content of each token, by id.
+  /// Returns the text of each token. The key is the id.
   const std::unordered_map<std::int32_t, std::string>& contents() const { return contents_; }
   bool is_special(const std::string& token) const { return special_.contains(token); }
 
   /// Cuts the original text at the tokens that are matched before normalization.
   std::vector<TokenCut> cut(std::string_view text) const { return plain_.cut(text); }
-  /// Cuts a normalized text at the remaining tokens.
+  /// Cuts a normalized text at the tokens that are matched after normalization.
   std::vector<TokenCut> cut_normalized(std::string_view text) const {
     return normalized_.cut(text);
   }
@@ -54,7 +54,7 @@ class AddedTokens {
     const std::pair<const std::string, Added>* longest_at(std::string_view text) const;
 
     TextMap<Added> tokens_;
-    std::array<std::vector<std::size_t>, 256> lengths_;  // lengths by first byte, descending
+    std::array<std::vector<std::size_t>, 256> lengths_;  // by first byte: lengths, descending
   };
 
   std::unordered_map<std::int32_t, std::string> contents_;

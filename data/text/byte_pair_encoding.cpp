@@ -24,7 +24,7 @@ struct TokenPairHash {
 
 /// A token of the word that is being encoded, with its neighbors.
 struct Symbol {
-  std::int32_t id = kNone;  ///< kNone if it was joined to the symbol before
+  std::int32_t id = kNone;  ///< kNone if it was joined to the previous symbol
   std::int32_t before = kNone;
   std::int32_t next = kNone;
 };
@@ -65,7 +65,7 @@ class BytePairEncoding : public TokenModel {
     std::int32_t rank;
     std::int32_t joined;
   };
-  /// A pair that may be joined. The pair of the lowest rank is joined first.
+  /// A pair that may be joined. The pair with the lowest rank is joined first.
   struct Candidate {
     std::int32_t rank;
     std::int32_t place;
@@ -105,8 +105,8 @@ class BytePairEncoding : public TokenModel {
       left = both.substr(0, space);
       right = both.substr(space + 1);
     }
-    // The right token begins with the prefix of tokens that aren't at the beginning of a word. The
-    // joined token doesn't repeat this prefix in its middle.
+    // The joined token doesn't have the right token's prefix, which marks tokens that aren't at the
+    // beginning of a word, in its middle.
     const auto joined =
         vocabulary().find(left + right.substr(std::min(prefix_.size(), right.size())));
     const auto left_id = vocabulary().find(left);
@@ -117,7 +117,7 @@ class BytePairEncoding : public TokenModel {
     merges_.insert_or_assign(pair_of(*left_id, *right_id), Merge{rank, *joined});
   }
 
-  /// Appends the tokens of a character's bytes. Returns false if a byte has no token.
+  /// Appends the tokens of a character's bytes. Returns false if there is no token for a byte.
   bool split_bytes(std::string_view bytes, std::vector<Symbol>& symbols) const {
     const auto token_of = [&](char byte) { return byte_tokens_[static_cast<unsigned char>(byte)]; };
     if (byte_tokens_.empty() ||
@@ -128,8 +128,9 @@ class BytePairEncoding : public TokenModel {
     return true;
   }
 
-  /// Returns the tokens of the word's characters. The token for an unknown character is added late:
-  /// before the next character that isn't split into bytes, and so behind the tokens of bytes.
+  /// Returns the tokens of the word's characters. The token for an unknown character is added only
+  /// before the next known or unknown character, so it comes after the tokens of characters that
+  /// are split into bytes in between.
   std::vector<Symbol> split(std::string_view word) const {
     std::vector<Symbol> symbols;
     symbols.reserve(word.size());
@@ -173,7 +174,7 @@ class BytePairEncoding : public TokenModel {
     while (!candidates.empty()) {
       const Candidate candidate = candidates.top();
       candidates.pop();
-      // The pair's symbols may have been joined to others meanwhile.
+      // The symbols of the pair may already have been joined to others.
       const Merge* const merge = merge_at(symbols, candidate.place);
       if (merge == nullptr || merge->joined != candidate.joined) continue;
       Symbol& left = symbols[static_cast<std::size_t>(candidate.place)];
@@ -192,7 +193,7 @@ class BytePairEncoding : public TokenModel {
   const bool is_fused_;
   const bool takes_whole_words_;
   std::int32_t unknown_ = kNone;
-  std::vector<std::int32_t> byte_tokens_;  // empty without byte_fallback
+  std::vector<std::int32_t> byte_tokens_;  // by byte; empty without byte_fallback
   std::unordered_map<std::uint64_t, Merge, TokenPairHash> merges_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// JsonView: a value in a JSON file that weft hasn't written. It knows its place in the file, for
-/// error messages.
+/// JsonView: a value in a JSON file that weft hasn't written, with its place in the file for error
+/// messages.
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-/// Refers to a value, and doesn't own it. Reading the value as another kind than it is throws
+/// Refers to a value without owning it. If the value isn't of the kind as which it is read, throws
 /// corrupt with the place, such as "pre_tokenizer.pretokenizers.1.pattern".
 class JsonView {
  public:
@@ -39,7 +39,7 @@ class JsonView {
   const std::string& text() const;
   bool flag() const;
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  /// These functions return `otherwise` for null, and so for a key that the file omits.
+  /// Return the value, or `otherwise` if the value is null, as for a key that the file omits.
   std::string text_or(std::string_view otherwise) const;
   bool flag_or(bool otherwise) const;
 
@@ -50,15 +50,15 @@ class JsonView {
   std::string place_;
 };
 
-/// A kind of component: the value of "type" that names it in the file, and the function that makes
-/// such a component from its JSON object.
+/// A kind of component: its name, which is the value of "type" in the file, and the function that
+/// makes such a component from its JSON object.
 template <typename Made>
 struct JsonKind {
   std::string_view type;
   std::function<Made(const JsonView&)> read;
 };
 
-/// Reads a component by the function for its kind. Throws version for a kind that isn't listed.
+/// Reads a component with the function for its kind. Throws version if `kinds` lacks the kind.
 template <typename Made>
 Made read_kind(const JsonView& component, std::span<const JsonKind<Made>> kinds) {
   const std::string type = component["type"].text();

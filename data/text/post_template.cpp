@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-/// A template; std::nullopt if the component of the file adds no tokens.
+/// A template, or std::nullopt if the component of the file adds no tokens.
 using MaybeTemplate = std::optional<PostTemplate>;
 
 std::int32_t read_id(const JsonView& json) {

@@ -35,8 +35,8 @@ bool joins(CutBehavior behavior, const CutPart& before, const CutPart& part) {
   return false;
 }
 
-/// Cuts each word: `cut(text, take)` calls `take` for each part of the word, in order. `behavior`
-/// says which parts are joined or removed. The resulting parts replace the word.
+/// Replaces each word by its parts. `cut(text, take)` calls `take` for each part of the word, in
+/// order. `behavior` says which parts are joined or removed.
 template <typename Cut>
 void cut_words(std::vector<Word>& words, CutBehavior behavior, Cut cut) {
   std::vector<Word> made;
@@ -144,7 +144,8 @@ PreTokenizer read_steps_in_turn(const JsonView& json) {
   return in_turn(std::move(steps));
 }
 
-/// Cuts into runs of word characters and runs of other characters that aren't white space.
+/// Returns the pre-tokenizer that cuts a text into runs of word characters, and runs of other
+/// characters that aren't white space.
 PreTokenizer cut_whitespace() {
   return [](std::vector<Word>& words) {
     cut_words(words, CutBehavior::removed, [](std::string_view text, auto take) {

@@ -11,14 +11,15 @@
 
 namespace weft {
 
-/// Cuts words into smaller ones, none of them empty. Any thread may call it.
+/// A function that cuts words into smaller words, none of them empty. Any thread may call it.
 using PreTokenizer = std::function<void(std::vector<Word>& words)>;
 
-/// Reads a pre-tokenizer; null gives one that changes nothing. Throws corrupt and version.
+/// Reads a pre-tokenizer. Returns one that changes nothing for JSON null. Throws corrupt and
+/// version.
 PreTokenizer read_pre_tokenizer(const JsonView& json);
 
-/// Says before which words Metaspace puts its letter: no word, the first word of a text, or all
-/// words.
+/// Says before which words Metaspace puts its replacement letter: no word, the first word of a
+/// text, or all words.
 enum class PrependScheme : std::uint8_t { never, first, always };
 PrependScheme read_prepend_scheme(const JsonView& metaspace);
 

@@ -15,7 +15,7 @@ struct PointRange {
 };
 
 /// BERT puts spaces around these characters. The seventh range begins at 0x2b920, as in the library
-/// `tokenizers`, and not at 0x2b820.
+/// `tokenizers`, although Unicode's begins at 0x2b820.
 constexpr std::array<PointRange, 8> kIdeographs{{{0x3400, 0x4dbf},
                                                  {0x4e00, 0x9fff},
                                                  {0xf900, 0xfaff},
@@ -31,7 +31,7 @@ bool is_ideograph(char32_t point) {
   });
 }
 
-/// Replaces each character by the text that `change(out, point, bytes)` appends.
+/// Replaces each character by the text that `change(out, point, bytes)` appends to `out`.
 template <typename Change>
 void change_points(Word& word, Change change) {
   std::string changed;

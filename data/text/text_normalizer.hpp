@@ -16,18 +16,19 @@ struct Word {
   bool is_first = false;  ///< whether the part begins the whole text
 };
 
-/// Changes a word. If its beginning is removed, `is_first` becomes false. Any thread may call it.
+/// A function that changes a word. If it removes the word's beginning, `is_first` becomes false.
+/// Any thread may call it.
 using TextNormalizer = std::function<void(Word& word)>;
 
-/// Reads a normalizer; null gives one that changes nothing. Throws corrupt and version.
+/// Reads a normalizer. Returns one that changes nothing for JSON null. Throws corrupt and version.
 TextNormalizer read_text_normalizer(const JsonView& json);
 
-/// Reads "pattern": {"String": "a"} or {"Regex": "a+"}.
+/// Reads a pattern such as {"String": "a"} or {"Regex": "a+"}, the value of "pattern".
 TextPattern read_text_pattern(const JsonView& json);
 
 /// Returns each byte as the printable character that GPT-2 uses for it.
 std::string to_byte_letters(std::string_view bytes);
-/// Appends the byte that a character stands for. Returns false if it stands for none.
+/// Appends the byte for which a character stands. Returns false if it doesn't stand for a byte.
 bool append_byte_of_letter(std::string& bytes, char32_t letter);
 
 }  // namespace weft

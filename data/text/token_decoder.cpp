@@ -53,7 +53,7 @@ std::optional<char> byte_of_token(std::string_view token) {
   return static_cast<char>(byte);
 }
 
-/// Turns runs of bytes into text. If they are no valid UTF-8, each byte becomes U+FFFD.
+/// Turns runs of bytes into text. If a run isn't valid UTF-8, each of its bytes becomes U+FFFD.
 void join_bytes(Pieces& pieces) {
   Pieces made;
   std::string bytes;

@@ -9,10 +9,11 @@
 
 namespace weft {
 
-/// Turns tokens into pieces of the text. Any thread may call it.
+/// A function that turns tokens into pieces of the text. Any thread may call it.
 using TokenDecoder = std::function<void(std::vector<std::string>& pieces)>;
 
-/// Reads a decoder; null gives one that puts spaces between tokens. Throws corrupt and version.
+/// Reads a decoder. Returns one that puts spaces between tokens for JSON null. Throws corrupt and
+/// version.
 TokenDecoder read_token_decoder(const JsonView& json);
 
 }  // namespace weft

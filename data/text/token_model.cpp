@@ -8,8 +8,9 @@
 namespace weft {
 namespace {
 
-/// Takes the longest token with which the word begins, then repeatedly the longest token with which
-/// the rest begins. A token that isn't at the beginning of a word has a prefix: "##ing".
+/// The model that takes the longest token with which the word begins, and then repeatedly the
+/// longest token with which the rest begins. Tokens that aren't at the beginning of a word have a
+/// prefix, as in "##ing".
 class WordPiece : public TokenModel {
  public:
   explicit WordPiece(const JsonView& json)
@@ -58,7 +59,7 @@ class WordPiece : public TokenModel {
   const std::size_t points_max_;
 };
 
-/// Every word is one token.
+/// The model for which every word is one token.
 class WordLevel : public TokenModel {
  public:
   explicit WordLevel(const JsonView& json)

@@ -24,8 +24,8 @@ class TokenModel {
  protected:
   explicit TokenModel(const JsonView& json) : vocabulary_(json["vocab"]) {}
 
-  /// Returns the id of the token that the key of `json` names. Throws corrupt if there is no such
-  /// token.
+  /// Returns the id of the token whose name is the value of `key` in `json`. Throws corrupt if
+  /// there is no such token.
   std::int32_t find_named(const JsonView& json, std::string_view key) const;
 
  private:
@@ -34,11 +34,10 @@ class TokenModel {
 
 using TokenModelPtr = std::unique_ptr<const TokenModel>;
 
-/// Reads a byte pair encoding, which joins the pair of the lowest rank first.
+/// Reads a byte pair encoding, which joins the pair with the lowest rank first.
 TokenModelPtr read_bpe(const JsonView& json);
 
-/// Reads a model. Throws corrupt; throws version for a model other than BPE, WordPiece and
-/// WordLevel.
+/// Reads a model. Throws corrupt, and version for a model other than BPE, WordPiece and WordLevel.
 TokenModelPtr read_token_model(const JsonView& json);
 
 }  // namespace weft

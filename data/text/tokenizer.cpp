@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kTextBytesMax = std::size_t{1} << 30;
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 28;
 
-/// Removes tokens on the given side until `count` remain.
+/// Removes tokens on this side until `count` tokens remain.
 void shorten(std::vector<std::int32_t>& ids, std::size_t count, TextSide side) {
   if (ids.size() <= count) return;
   if (side == TextSide::left) {
@@ -132,7 +132,7 @@ struct Tokenizer::Parts {
 
 namespace {
 
-/// Shortens the texts' tokens so that together with `num_special` other tokens they don't exceed
+/// Shortens the token lists so that, together with `num_special` other tokens, they don't exceed
 /// the limit.
 void truncate(const Truncation& truncation, std::int64_t num_special,
               std::span<std::vector<std::int32_t>> texts) {
@@ -148,7 +148,7 @@ void truncate(const Truncation& truncation, std::int64_t num_special,
   if (total <= most) return;
   if (truncation.strategy == Strategy::longest_first) {
     if (texts.size() == 1) return shorten(texts[0], most, truncation.side);
-    // The shorter text stays whole if it has at most half of the allowed tokens.
+    // The shorter text isn't shortened if it has at most half of the allowed tokens.
     const bool is_first_shorter = texts[0].size() <= texts[1].size();
     auto& shorter = texts[is_first_shorter ? 0 : 1];
     auto& longer = texts[is_first_shorter ? 1 : 0];

@@ -8,8 +8,8 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kLengthMax = std::int64_t{1} << 30;
-/// The maximum length of padding that a file may ask for. It prevents a small file from demanding
-/// much memory.
+/// The maximum length of padding that a file may specify, so that a small file can't make weft
+/// allocate much memory.
 constexpr std::int64_t kFilePaddingMax = std::int64_t{1} << 24;
 
 TextSide read_side(const JsonView& json) {

@@ -9,11 +9,11 @@
 
 namespace weft {
 
-/// These functions read an option; JSON null gives none. They throw corrupt.
+/// Read an option. They return nothing for JSON null, and throw corrupt if the option is invalid.
 std::optional<Truncation> read_truncation(const JsonView& json);
 std::optional<Padding> read_padding(const JsonView& json);
 
-/// These functions throw invalid_argument for options that can't be used.
+/// Throw invalid_argument if the options can't be used.
 void check_truncation(const Truncation& truncation);
 void check_padding(const Padding& padding);
 

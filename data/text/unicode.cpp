@@ -30,7 +30,8 @@ const icu::Normalizer2& normalizer_of(NormalForm form) {
   return *found;
 }
 
-/// Converts an expression of Oniguruma to ICU's syntax, which gives \s, \S and \h another meaning.
+/// Converts an expression of Oniguruma to ICU's syntax, in which \s, \S and \h have another
+/// meaning.
 std::string to_icu(std::string_view expression) {
   std::string icu;
   for (std::size_t i = 0; i < expression.size(); ++i) {
@@ -49,7 +50,7 @@ std::string to_icu(std::string_view expression) {
   return icu;
 }
 
-/// Converts positions from UTF-16, in which ICU matches, to UTF-8. Positions must be asked for in
+/// Converts positions from UTF-16, in which ICU matches, to UTF-8. Positions must be converted in
 /// ascending order.
 class Utf8Place {
  public:
@@ -183,7 +184,7 @@ void TextPattern::cut(std::string_view text,
     const icu::UnicodeString units = icu::UnicodeString::fromUTF8(
         icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
     const std::unique_ptr<icu::RegexMatcher> matcher(regex_->compiled->matcher(units, status));
-    // A match may take at most this many of ICU's steps. Each step is about 10,000 operations.
+    // The maximum number of ICU's steps for a match. A step is about 10,000 operations.
     constexpr std::int32_t kStepsMax = 1'000;
     if (matcher != nullptr) matcher->setTimeLimit(kStepsMax, status);
     Utf8Place place(units);

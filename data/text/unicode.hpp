@@ -1,6 +1,6 @@
 #pragma once
-/// Gives access to Unicode's properties, normal forms and regular expressions, by ICU. All texts
-/// are UTF-8.
+/// Provides Unicode's properties, normal forms and regular expressions, with ICU. All texts are
+/// UTF-8.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,13 +34,13 @@ void for_each_point(std::string_view text, Take take) {
 }
 
 bool is_white_space(char32_t point);  ///< property White_Space
-bool is_word_point(char32_t point);   ///< a character that \w matches
+bool is_word_point(char32_t point);   ///< whether \w matches the character
 bool is_mark(char32_t point);         ///< general category M
 bool is_nonspacing_mark(char32_t point);
 bool is_punctuation(char32_t point);  ///< general category P
 bool is_numeric(char32_t point);      ///< general category N
-bool is_other(char32_t point);        ///< control, format, private use, surrogate
-/// Appends the lower case of one character, without regard to its neighbors.
+bool is_other(char32_t point);        ///< whether it is control, format, private use or surrogate
+/// Appends the lower case of one character, ignoring its neighbors in the text.
 void append_lower(std::string& text, char32_t point);
 
 enum class NormalForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
@@ -57,13 +57,13 @@ struct CutPart {
 class TextPattern {
  public:
   static TextPattern literal(std::string text);
-  /// Reads the expression as Oniguruma does by default: ^ and $ match at lines, . doesn't match a
-  /// line feed, and \s is the property White_Space. Throws corrupt for an expression that ICU
-  /// refuses.
+  /// Reads the expression like Oniguruma by default: ^ and $ match at the ends of lines, . doesn't
+  /// match a line feed, and \s is the property White_Space. Throws corrupt for an expression that
+  /// ICU refuses.
   static TextPattern regex(std::string_view expression);
 
-  /// Calls `take` for the matches and for the parts between them, which together are the text.
-  /// Throws corrupt for an expression that takes too many steps.
+  /// Calls `take` for all matches and for the parts between matches, in order. Throws corrupt if
+  /// matching takes too many steps.
   void cut(std::string_view text, const std::function<void(const CutPart&)>& take) const;
 
  private:

@@ -7,7 +7,8 @@ namespace weft {
 
 Vocabulary::Vocabulary(const JsonView& json) {
   const auto members = json.members();
-  // The table has an entry for each id up to the largest, so a small file must not have large ids.
+  // The maximum of the largest id divided by the number of tokens. The table has an entry for each
+  // id up to the largest, so a small file must not have large ids.
   constexpr std::int64_t kIdsPerTokenMax = 64;
   const std::int64_t ids_max =
       std::min(kTokenIdMax, kIdsPerTokenMax * (std::ssize(members) + kIdsPerTokenMax));
