@@ -91,7 +91,7 @@ struct CpuPlan final : LoadedPlan {
   /// An output in Plan::held. It is in the executor's memory until the update_wait.
   struct Held {
     std::size_t output = 0;
-    std::size_t offset = 0;  ///< in the executor's memory
+    std::size_t offset = 0;  ///< offset in the executor's memory
     std::size_t bytes = 0;
   };
   std::vector<Step> steps;

@@ -25,9 +25,9 @@ struct Executor::State {
   Recorder recorder;
   Communicator communicator;
   Commits commits;
-  std::optional<PreparedCall> meeting{};  ///< with the chip's twins on other hosts, if any
+  std::optional<PreparedCall> meeting{};  ///< meeting with the chip's twins on other hosts, if any
   ArenaChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
-  kernels::AlignedBuffer scratch{};  ///< for the running kernel; enough for all loaded plans
+  kernels::AlignedBuffer scratch{};  ///< of the running kernel; enough for all loaded plans
   std::uint64_t temp_bytes = 0;      ///< maximum of the loaded plans
   std::uint64_t shared_bytes = 0;
 
@@ -216,8 +216,8 @@ struct Executor::State {
     if (samples) recorder.events.put(EventKind::plan_step, {.number = index, .text = step.text});
   }
 
-  /// Returns whether the steps of this run are recorded. All chips of a step get the same answer.
-  /// At level `sampled`, a plan's first runs are recorded, because they may be its only ones.
+  /// Returns whether the steps of this run are recorded. The result is the same on all chips. At
+  /// level `sampled`, a plan's first runs are recorded, because it may have no others.
   bool is_sampled(std::uint64_t step) const {
     const TraceLevel level = recorder.events.level();
     return level == TraceLevel::full ||

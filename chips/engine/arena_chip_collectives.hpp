@@ -12,7 +12,7 @@
 namespace weft {
 
 /// The size of the memory in the arena for copies of operands and results that are outside the
-/// arena. Larger ones are copied in pieces of this size, which stay in the caches.
+/// arena. Larger operands and results are copied in pieces of this size, which stay in the caches.
 inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
 
 class ArenaChipCollectives final : public ChipCollectives {

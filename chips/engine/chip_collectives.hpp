@@ -21,7 +21,7 @@ struct ChipCall {
   AtomList atoms{};
   ReduceKind reduce = ReduceKind::add;
   DType dtype = DType::f32;
-  std::span<const int> from{};  ///< as in CollectiveCall
+  std::span<const int> from{};  ///< sources, as in CollectiveCall
   const std::byte* source = nullptr;
   std::byte* destination = nullptr;
   std::int64_t count = 0;

@@ -91,8 +91,8 @@ class Engine {
   /// throws unavailable with the op's location. With `checks`, runs fail at the first op that makes
   /// a NaN or an infinity.
   virtual std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) = 0;
-  /// Begins a run. No other run may be in progress. Throws invalid_argument if the numbers of
-  /// buffers differ from those of the plan's inputs and outputs.
+  /// Begins a run. No other run may be in progress. Throws invalid_argument if there isn't a buffer
+  /// for each of the plan's inputs and outputs.
   virtual void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step,
                      const RunBuffers& buffers, RunCommit commit = {}) = 0;
   /// Continues the run. Returns true when the run is done, and false when it would have to wait for

@@ -20,7 +20,7 @@ std::int64_t product(const Shape& shape, int begin, int end) {
 
 /// Sets `outer`, the number of runs, and `count`, the number of elements in a run. `local` is the
 /// shape of the chip's shard. `outer` is the product of the dims before `dim`, and `count` the
-/// product of the others.
+/// product of the other dims.
 void set_runs(CollectiveCall& call, const Shape& local, std::int64_t dim) {
   call.outer = product(local, 0, static_cast<int>(dim));
   call.count = product(local, static_cast<int>(dim), local.size());

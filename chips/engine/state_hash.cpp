@@ -52,7 +52,7 @@ class Elements {
   const int dims_;
   const Dims sizes_;
   Dims inside_{};
-  std::array<std::size_t, kDimCountMax> strides_{};  // in bytes
+  std::array<std::size_t, kDimCountMax> strides_{};  // strides in bytes
   std::int64_t bytes_ = 0;
 };
 

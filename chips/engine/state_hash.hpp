@@ -18,9 +18,9 @@ namespace weft {
 /// A tensor of the state, and the offset of its shard on each of the worker's chips.
 struct HashedTensor {
   std::string name;
-  TensorType type;  ///< of the global tensor
+  TensorType type;  ///< type of the global tensor
   Sharding sharding;
-  std::vector<std::uint64_t> offsets;  ///< in the arena, by chip
+  std::vector<std::uint64_t> offsets;  ///< offsets in the arena, by chip
 };
 
 /// Collects the hashes of one version of the state. Each chip adds its hashes on its own thread

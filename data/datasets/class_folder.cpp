@@ -188,7 +188,7 @@ class ClassFolder : public Dataset {
   std::vector<std::string> folders_;
   std::string names_;
   std::vector<Entry> files_;
-  std::vector<StoredObject> objects_;  // if the folder is a URL; each is copied when it is read
+  std::vector<StoredObject> objects_;  // files of a URL; each is copied when it is read
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 
 /// The position of a file's data in its archive.
 struct Place {
-  std::uint64_t begin = 0;  ///< 0 if there is no file: data never begins at 0, after a header
+  std::uint64_t begin = 0;  ///< 0: no file; data is never at 0, because a header precedes it
   std::uint64_t bytes = 0;
 };
 

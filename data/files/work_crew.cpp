@@ -13,7 +13,7 @@ namespace {
 
 void take_idle_priority() {
   const sched_param none{};
-  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // after a failure, it only runs slower
+  (void)::sched_setscheduler(0, SCHED_IDLE, &none);  // a failure only slows other work
 }
 
 }  // namespace

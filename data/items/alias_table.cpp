@@ -18,7 +18,7 @@ AliasTable::AliasTable(const std::vector<double>& weights) {
     fail(Errc::invalid_argument, "WeightedSampler: all {} weights are 0, so nothing can be drawn",
          weights.size());
   }
-  double sum = 0;  // of weight / largest weight, so that it is finite
+  double sum = 0;  // sum of weight / largest weight, which can't overflow
   for (const double weight : weights) sum += weight / *largest;
   const double mean = sum / static_cast<double>(weights.size());
   columns_.resize(weights.size());

@@ -25,7 +25,7 @@ struct PickledTensor {
   std::string dtype{};  ///< safetensors' name for the dtype, such as "F32"
   int element_bytes = 0;
   std::vector<std::int64_t> sizes{};
-  std::vector<std::int64_t> strides{};  ///< in elements, 0 or more
+  std::vector<std::int64_t> strides{};  ///< strides in elements, 0 or more
   std::uint64_t offset = 0;             ///< offset of the first element in the storage, in elements
   std::string storage{};                ///< the key of the tensor's storage
   std::uint64_t storage_bytes = 0;

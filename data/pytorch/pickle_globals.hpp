@@ -32,7 +32,7 @@ struct TorchElement {
 
 struct KnownGlobal {
   PickleGlobal global = PickleGlobal::ordered_dict;
-  const TorchElement* element = nullptr;  ///< of a dtype or a typed storage
+  const TorchElement* element = nullptr;  ///< element type of a dtype or a typed storage
 };
 
 /// Returns the function, class or dtype of this name, or nothing if weft doesn't know it.

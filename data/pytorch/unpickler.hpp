@@ -21,8 +21,8 @@ using PickleId = std::uint32_t;
 struct PickleValue {
   enum class Kind : std::uint8_t { other, integer, text, list, dict, global, storage, tensor };
   Kind kind = Kind::other;
-  PickleGlobal global = PickleGlobal::ordered_dict;  ///< for a global
-  const TorchElement* element = nullptr;             ///< for a global, a storage or a tensor
+  PickleGlobal global = PickleGlobal::ordered_dict;  ///< which global it is, if it is a global
+  const TorchElement* element = nullptr;             ///< type of a global, a storage or a tensor
   std::int64_t number = 0;  ///< an integer's value, a storage's bytes, or a tensor's offset
   std::string_view text{};  ///< a part of the pickle; the key of a storage
   /// The parts of the value. A list, a tuple or a set has its items; a dict has key, value, key,

@@ -21,7 +21,7 @@ struct PostTemplate {
   std::vector<TemplatePart> pair{{.sequence = 0}, {.sequence = 1, .type_id = 1}};
 };
 
-/// Reads a template. Returns a template without special tokens for JSON null. Throws corrupt and
+/// Reads a template. For JSON null, returns a template without special tokens. Throws corrupt and
 /// version.
 PostTemplate read_post_template(const JsonView& json);
 

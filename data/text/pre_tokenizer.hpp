@@ -14,7 +14,7 @@ namespace weft {
 /// A function that cuts words into smaller words, none of them empty. Any thread may call it.
 using PreTokenizer = std::function<void(std::vector<Word>& words)>;
 
-/// Reads a pre-tokenizer. Returns one that changes nothing for JSON null. Throws corrupt and
+/// Reads a pre-tokenizer. For JSON null, returns one that changes nothing. Throws corrupt and
 /// version.
 PreTokenizer read_pre_tokenizer(const JsonView& json);
 

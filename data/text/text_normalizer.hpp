@@ -20,7 +20,7 @@ struct Word {
 /// Any thread may call it.
 using TextNormalizer = std::function<void(Word& word)>;
 
-/// Reads a normalizer. Returns one that changes nothing for JSON null. Throws corrupt and version.
+/// Reads a normalizer. For JSON null, returns one that changes nothing. Throws corrupt and version.
 TextNormalizer read_text_normalizer(const JsonView& json);
 
 /// Reads a pattern such as {"String": "a"} or {"Regex": "a+"}, the value of "pattern".

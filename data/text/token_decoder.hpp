@@ -12,7 +12,7 @@ namespace weft {
 /// A function that turns tokens into pieces of the text. Any thread may call it.
 using TokenDecoder = std::function<void(std::vector<std::string>& pieces)>;
 
-/// Reads a decoder. Returns one that puts spaces between tokens for JSON null. Throws corrupt and
+/// Reads a decoder. For JSON null, returns one that puts spaces between tokens. Throws corrupt and
 /// version.
 TokenDecoder read_token_decoder(const JsonView& json);
 

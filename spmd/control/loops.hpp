@@ -37,7 +37,7 @@ struct LoopRange {
   OpId begin = 0;               ///< the op `loop`, `cond` or `otherwise`
   OpId end = 0;                 ///< the op after the last op of the border
   std::uint32_t outer = kNoId;  ///< number of the enclosing range, or kNoId
-  std::uint32_t depth = 1;      ///< number of ranges that contain its ops, with itself
+  std::uint32_t depth = 1;      ///< number of ranges around its ops, including this range
   std::vector<OpId> carries{};  ///< in the order of the program
   std::vector<OpId> nexts{};    ///< in program order; a second branch has its merges here
   OpId test = kNoId;            ///< the `test` of a loop without a fixed length
@@ -47,9 +47,9 @@ struct LoopRange {
   OpId body_end() const { return nexts.empty() ? end : nexts.front(); }
 };
 
-/// The loops and branches of a program, in the order in which they begin. In a program that isn't
-/// verified, ranges may overlap without one being in the other. A branch that is still being
-/// recorded isn't a range yet: its ops belong to the enclosing range.
+/// The loops and branches of a program, in the order in which they begin. If a program isn't
+/// verified, two ranges may overlap although neither contains the other. A branch that is still
+/// being recorded isn't a range yet: its ops belong to the enclosing range.
 class Loops {
  public:
   explicit Loops(const Program& program);

@@ -94,9 +94,9 @@ Tensor mask_of_segments(Call& call, const AttentionOptions& options, const Shape
   return logical_and(equal(of_query, of_key), not_equal(of_query, 0));
 }
 
-/// Returns the bias that the op takes, with -inf for each hidden key. The bias has four dims, of
-/// which those that are broadcast have size 1. Returns an undefined tensor if no key is hidden and
-/// no bias is given.
+/// Returns the bias that the op takes, with -inf for each hidden key. The bias has four dims; dims
+/// that are broadcast have size 1. Returns an undefined tensor if no key is hidden and no bias is
+/// given.
 Tensor bias_of(Call& call, const AttentionOptions& options, const TensorType& scores) {
   Tensor bias;
   if (options.bias.defined()) {

@@ -20,8 +20,8 @@ Tensor kept(Call& call, const Shape& shape, double p) {
   return call.result(call->compare(CompareDirection::ge, words, bound));
 }
 
-/// Decides at random which elements to keep: all elements of x that one element of `shape` is
-/// broadcast to together. Returns x / (1 - p) for the elements that are kept, and 0 for the others.
+/// Draws for each element of `shape` whether to keep all elements of x to which it is broadcast.
+/// Returns x / (1 - p) for elements that are kept, and 0 for the others.
 Tensor dropped(Call& call, const Operand& x, const Shape& shape, double p) {
   if (p == 0) return call.result(call.value(x));
   if (p == 1) return call.result(call->constant(0, call.type(x)));

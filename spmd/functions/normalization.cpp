@@ -8,8 +8,8 @@
 namespace weft {
 namespace {
 
-/// Normalizes x over its last dims, as many as `weight` has. Refuses a weight whose sizes differ
-/// from those of these dims.
+/// Normalizes x over its last dims, as many as `weight` has. Refuses a weight if its shape isn't
+/// that of these dims.
 Tensor normalized(Call& call, const Operand& x, const Tensor& weight,
                   const Normalization& normalization) {
   const TensorType type = call.type(x);

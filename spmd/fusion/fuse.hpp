@@ -56,7 +56,7 @@ class TileBuffers {
  private:
   const Program& program_;
   const std::vector<bool>& tiled_;
-  std::vector<std::uint32_t> buffer_of_;  // by value, for the current loop
+  std::vector<std::uint32_t> buffer_of_;  // by value: buffer in the current loop
   std::vector<OpId> last_read_;           // indexed by value; kNoId outside of of()
 };
 

@@ -24,7 +24,7 @@ std::optional<Spread> spread_of(const Program& program, OpId op) {
   const Shape& to = program.shape(program.result(op));
   Spread spread;
   std::int64_t repeats = 1;  // how often each element or the whole operand is repeated
-  int changes = 0;           // between dims of the operand and dims that repeat
+  int changes = 0;           // changes between dims of the operand and dims that repeat
   std::optional<bool> was_kept;
   for (int dim = 0; dim < to.size(); ++dim) {
     if (to[dim] == 1) continue;

@@ -103,7 +103,7 @@ class BackwardWalk {
   std::span<const RematRegion> all_regions_;
   std::vector<RematRegion> regions_;  // regions that the walk hasn't reached yet
   std::vector<Addend> addends_;
-  std::vector<std::uint32_t> last_addend_;  // by value: its list's head in addends_, or kNoId
+  std::vector<std::uint32_t> last_addend_;  // by value: head of its list in addends_, or kNoId
   std::vector<ValueId> again_;              // indexed by value: recomputed, or the value itself
   // Key: a value that the recomputed region reads. Value: its copy behind an optimization_barrier.
   std::unordered_map<ValueId, ValueId> behind_barrier_;

@@ -23,7 +23,7 @@ Tier tier_of(AtomMask atoms, const Mesh& mesh);
 int chips_per_host(const Mesh& mesh);
 int host_of(const Mesh& mesh, int position);
 int chip_on_host(const Mesh& mesh, int position);
-/// Returns those of the atoms that are within a host, numbered from 1 as in a mesh of this host
+/// Returns the atoms in `atoms` that are within a host, numbered from 1 as in a mesh of this host
 /// alone.
 AtomMask mask_on_host(const Mesh& mesh, AtomMask atoms);
 

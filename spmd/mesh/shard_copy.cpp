@@ -69,7 +69,7 @@ class BoxCopy {
 
   const TensorType& type_;
   const ShardBox& box_;
-  std::array<std::size_t, kDimCountMax> from_strides_{};  // in bytes
+  std::array<std::size_t, kDimCountMax> from_strides_{};  // strides in bytes
   std::array<std::size_t, kDimCountMax> to_strides_{};
   std::array<std::size_t, kDimCountMax> inside_{};  // size of the part of the box within the tensor
   std::size_t shard_bytes_ = 0;

@@ -16,8 +16,8 @@ AtomList atoms_of(const Mesh& mesh, const std::string& axis) {
   return mesh.axis_atoms(mesh.axis_index(axis));
 }
 
-/// Returns the atoms over which fsdp() and zero1() shard: those within a host, unless the options
-/// say otherwise.
+/// Returns the atoms over which fsdp() and zero1() shard: the atoms within a host, unless the
+/// options say otherwise.
 AtomList shared_atoms(Call& call, const Mesh& mesh, const FsdpOptions& options) {
   const AtomList all = atoms_of(mesh, options.axis);
   if (options.across_hosts) return all;
@@ -65,8 +65,8 @@ Sharding with_largest_dim(const Sharding& sharding, const Shape& shape, const Me
   }
   if (best < 0) return sharding;
   Sharding cut = with_atoms(sharding, best, atoms, kFsdpPriority);
-  // zero1 may have added these atoms to `replicated`, which must not have them now that they shard
-  // a dim.
+  // zero1 may have added these atoms to `replicated`. They must be removed, because they shard a
+  // dim now.
   cut.replicated = static_cast<AtomMask>(cut.replicated & ~atoms.mask());
   return cut;
 }

@@ -155,8 +155,8 @@ class Canonicalizer {
     return loops_.depth_of(range);
   }
 
-  /// Returns for each op the op that must stay as long as it does: for a carry its `next`, for a
-  /// loop its `test`, for a cond its `otherwise`.
+  /// Returns for each op another op that it needs to exist: for a carry its `next`, for a loop its
+  /// `test`, for a cond its `otherwise`.
   std::vector<OpId> ops_needed() const {
     std::vector<OpId> needed(loops_.empty() ? 0 : program_.num_ops(), kNoId);
     for (std::uint32_t number = 0; number < loops_.ranges().size(); ++number) {

@@ -233,7 +233,7 @@ class Mover {
   const FeatureDims& features_;
   Program result_;
   std::vector<ValueId> made_;    // indexed by old value
-  std::vector<ValueId> as_was_;  // old order of the values in at_border_
+  std::vector<ValueId> as_was_;  // in the old order of dims, for values in at_border_
   /// By old value: whether a border op of a loop or a branch reads it. The value is then transposed
   /// where it is made, because there can be no transpose between the ops of a border.
   std::vector<bool> at_border_;

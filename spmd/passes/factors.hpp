@@ -18,7 +18,7 @@ using DimAtoms = std::array<AtomList, kDimCountMax>;
 /// The atoms of each factor of a rule.
 using FactorAtoms = InplaceVector<AtomList, kFactorCountMax>;
 
-/// The atoms of a tensor's dims, by factor.
+/// The atoms of a tensor's dims, assigned to the factors of a rule.
 struct Projection {
   FactorAtoms atoms;
   /// Bit d is set if the last atoms of dim d belong to no factor, because they would divide a

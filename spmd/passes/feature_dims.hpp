@@ -50,7 +50,7 @@ class FeatureDims {
   const Program& program_;
   const std::int64_t transpose_cost_;
   std::vector<ValueId> parents_;
-  std::vector<Group> groups_;  // by root
+  std::vector<Group> groups_;  // indexed by root()
 };
 
 }  // namespace weft

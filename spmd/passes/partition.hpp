@@ -23,8 +23,8 @@ TensorType chip_type(const TensorType& global, const Sharding& sharding, const M
 
 // The following functions are in tiers.cpp.
 
-/// An all_reduce of at most this many bytes is sent to other hosts whole. It then takes two
-/// collectives instead of three, but each chip sends the whole value instead of a part.
+/// In an all_reduce of at most this many bytes, each chip sends the complete value to other hosts
+/// instead of a part. This takes two collectives instead of three.
 inline constexpr std::int64_t kWholeBetweenHostsMax = 16 * 1024;
 
 /// Replaces each collective over atoms of both tiers by collectives over atoms of one tier, with

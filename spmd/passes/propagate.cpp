@@ -354,17 +354,17 @@ class Propagation {
 
   const Program& program_;
   const Mesh& mesh_;
-  std::vector<Sharding> shardings_;  // of the values, then of the outputs
+  std::vector<Sharding> shardings_;  // shardings of the values, then of the outputs
   std::vector<std::uint32_t> use_count_;
   FactorRules rules_{program_};
   std::vector<FactorRule> output_rules_;
-  std::vector<std::uint32_t> tensors_;  // of all nodes, node by node
+  std::vector<std::uint32_t> tensors_;  // tensors of all nodes, node by node
   std::vector<Node> nodes_;
   std::vector<std::vector<std::uint32_t>> nodes_of_;  // indexed by sharding: the nodes that have it
   std::deque<std::uint32_t> queue_;
   std::vector<bool> queued_;           // indexed by node
-  std::vector<AtomList> projections_;  // of the visited node, by tensor, then factor
-  std::vector<Candidate> candidates_;  // of the visited node
+  std::vector<AtomList> projections_;  // projections of the visited node, by tensor, then factor
+  std::vector<Candidate> candidates_;  // candidates of the visited node
   Round round_ = Round::single_use_elementwise;
   int priority_ = 0;
 };

@@ -19,11 +19,11 @@ namespace weft {
 /// conflict, that with the larger source tensor wins.
 std::vector<Sharding> propagate(const Program& program, const Mesh& mesh);
 
-/// Shards optimizer state that each chip would otherwise hold whole (ZeRO-1 within a host; S.
-/// Rajbhandari et al., 2020). Returns nothing if there is no such state. The state must have at
-/// least `bytes_min` bytes on a chip, and no annotation or layout yet. Exactly one parameter's
-/// update must read the state. This update must work element by element, and read only the
-/// parameter, such state, scalars and a gradient that chips add up. The state's leading dim is
+/// Shards optimizer state of which each chip would otherwise have a complete copy (ZeRO-1 within a
+/// host; S. Rajbhandari et al., 2020). Returns nothing if there is no such state. The state must
+/// have at least `bytes_min` bytes on a chip, and no annotation or layout yet. Exactly one
+/// parameter's update must read the state. This update must work element by element, and read only
+/// the parameter, such state, scalars and a gradient that chips add up. The state's leading dim is
 /// sharded over the axes over which the gradient is added up, if they divide the dim. `shardings`
 /// is the result of propagate(). In shard_state.cpp.
 std::optional<Program> shard_optimizer_state(const Program& program, const Mesh& mesh,

@@ -36,7 +36,8 @@ std::vector<TierRun> runs_of(AtomList atoms, const Mesh& mesh) {
   return runs;
 }
 
-/// Returns indices of `runs`: those between hosts, then those within hosts, each in order.
+/// Returns the indices of all `runs`: first runs between hosts, then runs within hosts, each in
+/// order.
 std::vector<std::size_t> hosts_first(const std::vector<TierRun>& runs) {
   std::vector<std::size_t> order;
   for (const Tier tier : {Tier::dcn, Tier::ici}) {
@@ -47,7 +48,7 @@ std::vector<std::size_t> hosts_first(const std::vector<TierRun>& runs) {
   return order;
 }
 
-/// Returns the product of the chip counts of those runs before `run` that are in `done`.
+/// Returns the product of the numbers of chips of the runs before `run` that are in `done`.
 std::int64_t chips_before(const std::vector<TierRun>& runs, const std::vector<bool>& done,
                           std::size_t run) {
   std::int64_t chips = 1;

@@ -112,7 +112,7 @@ void place_waits(Plan& plan, const Mesh& mesh, const Target& target) {
   }
   const auto barrier = std::ranges::find(plan.steps, StepKind::barrier, &PlanStep::kind);
   auto latest = static_cast<std::size_t>(barrier - plan.steps.begin());
-  std::vector<std::vector<OpId>> waits(plan.steps.size() + 1);  // by the step that follows them
+  std::vector<std::vector<OpId>> waits(plan.steps.size() + 1);  // by the step after the waits
   for (std::size_t i = plan.steps.size(); i-- > 0;) {
     const PlanStep& step = plan.steps[i];
     if (step.kind != StepKind::collective || readers.is_in_range(i)) continue;

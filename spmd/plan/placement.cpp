@@ -65,7 +65,7 @@ class Placement {
   /// Returns the largest number of bytes that are live at the same op, a lower bound of the
   /// region's size.
   std::uint64_t bound() const {
-    std::vector<std::uint64_t> change(plan_.program.num_ops() + 1, 0);  // by op; wraps modulo 2^64
+    std::vector<std::uint64_t> change(plan_.program.num_ops() + 1, 0);  // by op, modulo 2^64
     for (const Block& block : blocks_) {
       change[lifetimes_[front(block)].first] += block.bytes;
       change[lifetimes_[front(block)].last + 1] -= block.bytes;

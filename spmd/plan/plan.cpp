@@ -162,7 +162,7 @@ class CopyInsertion {
   const Program& program_;
   const Loops loops_;
   Program result_;
-  std::map<OpId, ValueId> swapped_;  // by `next`
+  std::map<OpId, ValueId> swapped_;  // key: a `next`
   std::vector<ValueId> value_of_;    // indexed by old value
   std::vector<ValueId> temp_of_;     // indexed by old value: the copy of an input
   std::vector<bool> in_collective_;

@@ -41,7 +41,7 @@ enum class StepKind : std::uint8_t {
   /// Waits until all chips have committed this step, then copies `held` outputs to their buffers.
   update_wait = 4,
   begin = 5,   ///< runs the loop op `first` and the carries after it, once
-  repeat = 6,  ///< ends an iteration of the loop op `first`: jumps behind its `begin`
+  repeat = 6,  ///< ends an iteration of loop op `first`: jumps to the step after `begin`
   test = 7,    ///< runs the `test` op `first`; if false, jumps behind the loop's `repeat`
   /// Runs op `first`, a `cond` or `otherwise`. If its result is false, skips the branch that
   /// follows: a `cond` jumps to its `otherwise`, and an `otherwise` jumps behind its `join`.

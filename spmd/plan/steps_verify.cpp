@@ -365,8 +365,8 @@ class StepsCheck {
   const Program& program_;
   std::vector<std::uint32_t> loop_of_;    // indexed by op: the loop step that runs it
   std::vector<bool> is_made_;             // indexed by op
-  std::vector<std::uint32_t> buffer_of_;  // by value, for the checked loop; else kNoId
-  std::vector<OpId> last_read_;           // by value, for the checked loop
+  std::vector<std::uint32_t> buffer_of_;  // by value: buffer in the checked loop, else kNoId
+  std::vector<OpId> last_read_;           // by value: last reader in the checked loop
   const Loops loops_{program_};
   std::vector<std::uint32_t> open_;  // loops and branches that have begun but not ended
   std::vector<OpId> early_;          // stored fills made for the next loop

@@ -26,7 +26,7 @@ inline bool is_summed_as_i32(DType dtype) {
 }
 
 /// Gives the location `loc` to the ops that are recorded during this object's lifetime. If calls
-/// are nested, as when cross_entropy() calls mean(), the name and location are those of the
+/// are nested, as when cross_entropy() calls mean(), the ops get the name and location of the
 /// outermost call, which the user made.
 class Call {
  public:

@@ -104,7 +104,7 @@ class TracingScope {
 struct CompiledFunction::Impl {
   CompileOptions options;
   std::source_location loc;
-  std::uint64_t trace_id = 0;  // the trace whose runtime has the programs
+  std::uint64_t trace_id = 0;  // id of the trace whose runtime has the programs
   std::unordered_map<std::string, Traced> by_signature;
   const Traced* last = nullptr;  // the last call's entry, except for calls in other functions
 

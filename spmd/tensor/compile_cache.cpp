@@ -17,8 +17,8 @@ namespace {
 /// training and its last batch, and for evaluation and its last batch.
 constexpr std::size_t kHistoryLength = 4;
 
-/// Each of the first so many recompiles of a site is reported, later ones only if they are the
-/// 10th, the 100th and so on.
+/// The number of first recompiles of a site that are all reported. Later, only the 10th, the 100th
+/// and so on are reported.
 constexpr int kRecompilesSaid = 3;
 
 int next_said(int number) {

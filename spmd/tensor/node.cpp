@@ -20,8 +20,8 @@ Sharding TensorNode::input_sharding() const {
 
 Binding binding_of(const TensorNode& node) {
   if (const auto* buffer = std::get_if<BufferPtr>(&node.storage)) {
-    // use_count() is exact, because all references are those of tensors and holds, which only this
-    // thread copies or drops.
+    // use_count() is exact, because only tensors and holds have references, which only this thread
+    // copies or drops.
     const bool is_of_one_tensor = buffer->use_count() == 1 + (*buffer)->num_holds();
     return BoundBuffer{*buffer, is_of_one_tensor};
   }

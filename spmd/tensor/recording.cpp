@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-/// Returns the op's attributes with indices into the side tables of `to` instead of those of
-/// `from`.
+/// Returns the op's attributes, in which indices into side tables of `from` are replaced by indices
+/// into side tables of `to`.
 std::vector<std::int64_t> copied_attrs(const Program& from, OpId op, Program& to) {
   const auto old = from.op_attrs(op);
   std::vector<std::int64_t> attrs(old.begin(), old.end());

@@ -66,7 +66,7 @@ struct Recording {
   void drop();
 
   Program program;
-  std::vector<Input> inputs;                    ///< in the program's order
+  std::vector<Input> inputs;                    ///< in the order of the program's inputs
   std::vector<std::weak_ptr<TensorNode>> made;  ///< tensors whose origin is this recording
   Regions regions;
   std::source_location read;  ///< line whose read caused the run
@@ -95,14 +95,14 @@ class Recordings {
   void forget();
 
  private:
-  std::vector<std::weak_ptr<Recording>> all_;  // in order
+  std::vector<std::weak_ptr<Recording>> all_;  // recordings in order
   std::size_t pruned_ = 0;                     // number of recordings after the last pruning
 };
 
 /// The values of a program through which a gradient of `values` flows.
 struct GradientPaths {
-  std::vector<bool> reached;  ///< by value: one of `values` is this value or is computed from it
-  std::vector<bool> below;    ///< indexed by value: an op that a gradient flows through reads it
+  std::vector<bool> reached;  ///< by value: it is in `values`, or one of these depends on it
+  std::vector<bool> below;    ///< indexed by value: a differentiated op reads it
 
   GradientPaths(const Program& program, std::span<const ValueId> values);
 };

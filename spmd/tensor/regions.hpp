@@ -59,8 +59,7 @@ enum class TracedKind : std::uint8_t { scan, while_loop, cond };
 /// Returns a name such as "scan".
 std::string_view to_string(TracedKind kind) noexcept;
 
-/// The loops and branches of a trace, both those that are being recorded and those that are
-/// complete.
+/// The loops and branches of a trace that are being recorded, and those that are complete.
 class TracedLoops {
  public:
   struct Open {

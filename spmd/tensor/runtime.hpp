@@ -112,7 +112,7 @@ class Runtime {
   virtual void changes_state(const StateChange&) {}  ///< called before each change of a state
   virtual std::uint64_t step() const = 0;  ///< number of ended steps, the same on every worker
   virtual void end_step() = 0;             ///< waits for permission to begin the next step
-  virtual void warn(const std::string& text) = 0;    ///< reports a mistake that isn't an error
+  virtual void warn(const std::string& text) = 0;    ///< warns of a mistake that isn't an error
   virtual bool is_session() const { return false; }  ///< outside of loops: without gradients
 
   MetricsTable& metrics() { return metrics_; }

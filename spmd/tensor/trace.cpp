@@ -144,7 +144,7 @@ void Trace::leave() {
   site_.reset();
   builder_.set_caller("");
   if (!modes_.is_eager || std::uncaught_exceptions() > 0) return;
-  // The ops of a loop's or shard_map's function run only when the whole function has been recorded.
+  // The ops of a loop's or shard_map's function run only when the function is completely recorded.
   if (!regions_.loops.open().empty() || !regions_.shard_maps.open().empty()) return;
   const std::uint64_t runs = run_count_;
   run({.function = {}, .loc = loc});

@@ -125,9 +125,9 @@ class Trace {
   std::optional<TraceSite> site_;
   std::optional<TracedFunction> function_;
   TraceModes modes_;
-  std::vector<NodePtr> inputs_;    // in the program's order
+  std::vector<NodePtr> inputs_;    // inputs in the program's order
   std::vector<HostData> scalars_;  // indexed by input: value of a runtime scalar, or null
-  std::vector<NodePtr> outputs_;   // in the program's order; used during a run
+  std::vector<NodePtr> outputs_;   // outputs in the program's order; used during a run
   std::vector<NodePtr> nodes_;     // the recorded tensors, then unused nodes for reuse
   std::size_t recorded_ = 0;
   std::unordered_set<std::string_view> names_;  // names of the parameters among inputs_

@@ -18,7 +18,7 @@ class TracedShardMaps {
     OpId begin;
     std::source_location loc;  ///< the user's call
   };
-  /// A call of grad() in a function.
+  /// A call of grad() in such a function.
   struct GradientCall {
     OpId begin, end;
     AtomMask varies;  ///< atoms over which the loss varies

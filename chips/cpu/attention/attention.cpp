@@ -272,7 +272,7 @@ class Backward {
   C* slopes_;
   typename Products::Weights weight_operands_;  ///< weights or their cotangents, converted
   C* delta_;   ///< by query: dot product of result and its cotangent (FlashAttention's D)
-  C* shares_;  ///< by query: 1 / (sum of its weights)
+  C* shares_;  ///< by query: 1 / (sum of the query's weights)
   VectorRows<C> of_q_;
   VectorRows<C> of_k_;
   VectorRows<C> of_v_;

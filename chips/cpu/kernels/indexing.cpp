@@ -88,7 +88,7 @@ Kernel check_index(IndexCheck check, std::int64_t count) {
 /// Computes the byte offset of a part of the dense tensor `whole`. Scalar operands of the op, one
 /// per dim, give the index at which the part begins.
 struct Window {
-  Strides strides{};  ///< in bytes
+  Strides strides{};  ///< strides in bytes
   Strides last{};     ///< by dim: the largest valid start of the part
   int num_dims;
   std::size_t first_start;  ///< number of the first of these operands

@@ -3,7 +3,7 @@
 /// (float_steps.hpp), or the vectors of a compiled chain. The result for an element is therefore
 /// the same on every processor, in every kernel and at every index. The errors are within 1.5 ulp
 /// (exponential, log, tanh), 2 ulp (erf, exponential_minus_one) and 2.4 ulp (log_plus_one). The
-/// polynomials were fitted by Remez' method on the given ranges, those of erf by Lawson's.
+/// polynomials were fitted by Remez' method on the given ranges, but for erf by Lawson's method.
 
 #include <cmath>
 #include <limits>

@@ -23,9 +23,9 @@ struct WindowLoops {
 };
 WindowLoops window_loops(std::span<const WindowAxis> axes);
 
-/// Calls body(first, count) for every run of pairs. In pair j of a run, the window is j *
-/// window_step and the operand element j * operand_step after those of `first`, and the element has
-/// the same position in its window. The pairs of one window come in row-major order of these
+/// Calls body(first, count) for every run of pairs. Pair j of a run is j * window_step windows and
+/// j * operand_step operand elements after `first`. The elements of all pairs of a run have the
+/// same position in their windows. The pairs of one window come in row-major order of these
 /// positions.
 template <typename Body>
 void for_each_run(const WindowLoops& loops, const Body& body) {

@@ -19,7 +19,7 @@ enum class ConvolutionMethod { forward, backward_data, backward_weights, loops }
 struct OneDnnConvolution {
   struct Tensor {
     std::vector<std::int64_t> sizes;
-    std::vector<std::int64_t> strides;  ///< in elements
+    std::vector<std::int64_t> strides;  ///< strides in elements
   };
   /// One spatial dim. All sizes are at least 1.
   struct Spatial {
