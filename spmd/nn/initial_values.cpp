@@ -67,7 +67,7 @@ double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2)
 /// Returns the x in [low, high] for which normal_share(x) is `share`. Uses Newton's method, and
 /// halves the interval if a step of the method leaves it.
 double normal_quantile(double share, double low, double high) {
-  low = std::max(low, -40.0);  // normal_share(-40) is 0
+  low = std::max(low, -40.0);  // below this, normal_share() is 0
   high = std::min(high, 40.0);
   double x = std::clamp(0.0, low, high);
   for (int i = 0; i < 100 && high - low > 1e-9; ++i) {

@@ -111,7 +111,7 @@ class Partitioner {
     }
   }
 
-  /// Lowers both branches of a cond. Values that a branch gives to merges are resharded in it.
+  /// Lowers both branches of a cond. Reshards values for merges in the branch that makes them.
   void lower_branches(const LoopRange& first, const LoopRange& second) {
     std::array<std::vector<ValueId>, 2> merged;
     for (std::size_t side = 0; side < merged.size(); ++side) {

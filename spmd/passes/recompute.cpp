@@ -211,7 +211,7 @@ class Recomputing {
   }
 
   /// Returns for each op whether it needn't run, because its value is needed only by loops that
-  /// compute it again.
+  /// compute the value again.
   std::vector<bool> dead_ops() const {
     std::vector<bool> is_dead(program_.num_ops(), false);
     for (OpId op = program_.num_ops(); op-- > 0;) {

@@ -16,7 +16,7 @@ constexpr int kStatePriority = 3;
 /// Describes the values from which the next version of a parameter or state is computed.
 struct Update {
   bool is_elementwise = true;       ///< elementwise; reads only states, sums over chips, scalars
-  AtomMask summed = 0;              ///< the atoms over which these sums are
+  AtomMask summed = 0;              ///< the atoms over which these sums extend
   std::vector<std::size_t> states;  ///< input numbers of the states that are read
 };
 

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// The function for which the name of a custom op stands in this process.
+/// The function of a custom op, as it is registered in this process.
 struct CustomFunction {
   CustomTarget target;
   void (*kernel)(const CustomCall& call) = nullptr;

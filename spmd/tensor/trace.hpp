@@ -76,9 +76,9 @@ class Trace {
   /// Returns whether a gradient can flow from the node: whether this step's ops compute the node.
   bool is_differentiable(const TensorNode& node) const;
   /// Records again the ops that ran for reads in this step, if a gradient of the loss flows through
-  /// them to one of `wrt`. Tensors keep their values. Throws invalid_argument if it can't.
+  /// them to one of `wrt`. Tensors keep their values. Throws invalid_argument if this fails.
   void record_again(const NodePtr& loss, std::span<const NodePtr> wrt);
-  /// Returns new u32 words: a function of the thread's seed, the step, and the step's earlier calls.
+  /// Returns u32 words that depend on the thread's seed, the step and its number of earlier calls.
   ValueId random_bits(const Shape& shape, const std::source_location& loc);
 
   /// Runs the recorded ops if any tensor needs them, and begins a new program. Outputs are assigned

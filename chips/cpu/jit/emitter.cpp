@@ -71,7 +71,7 @@ class Emitter final : Assembler, Registers::Moves {
 
   std::vector<int> hoisted_;
   Registers registers_;
-  std::vector<int> needed_ = std::vector<int>(graph_.nodes.size());  ///< by uniform: register uses
+  std::vector<int> needed_ = std::vector<int>(graph_.nodes.size());  ///< by node: its register uses
 };
 
 void Emitter::spill(int node, int reg, int slot) {

@@ -76,7 +76,7 @@ struct Erf {
 /// Calls body(i) for 0 <= i < count.
 template <typename Body>
 void for_each_element(std::int64_t count, Body body) {
-#pragma GCC ivdep  // the result may be in the memory of an operand, element for element
+#pragma GCC ivdep  // the result overlaps an operand exactly or not at all
   for (std::int64_t i = 0; i < count; ++i) body(i);
 }
 

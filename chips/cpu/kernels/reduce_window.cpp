@@ -116,7 +116,7 @@ struct Piece {
   static void store(Vector values, T* to) {
     if constexpr (std::is_same_v<T, C>) {
       std::memcpy(to, &values, kBytes);
-    } else if constexpr (std::is_same_v<T, Bf16>) {  // rounds as Bf16 does
+    } else if constexpr (std::is_same_v<T, Bf16>) {  // rounds like Bf16
       const Bits bits = reinterpret_cast<Bits>(values);
       const Bits rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
       const Bits nan = (bits >> 16) | 0x40U;
