@@ -53,8 +53,9 @@ class ManualAxes {
 AtomMask atoms_of_manual_op(const Program& program, OpId op);
 /// Returns the atoms that shard the dims of an `enter` or a `leave`.
 AtomMask atoms_of_dims(std::span<const std::int64_t> attrs);
-/// Throws corrupt, naming the atoms, unless all operands of the op are manual along the same atoms.
-/// Of the atoms of a `leave`, its operand may vary only over those that shard one of the dims.
+/// Throws corrupt, with the atoms, if the op uses manual atoms in a wrong way. For example, all
+/// operands must be manual along the same atoms, and the operand of a `leave` may vary over an atom
+/// of the `leave` only if this atom shards a dim.
 void check_manual(const Program& program, const ManualAxes& axes, const Mesh& mesh, OpId op);
 /// Checks all ops with the function above, and checks that no output of the program is manual.
 void check_manual(const Program& program, const Mesh& mesh);

@@ -58,7 +58,7 @@ std::int64_t reshard_cost(const Mesh& mesh, const TensorType& type, const Shardi
 /// The cost of the synchronization in one collective, as the number of bytes that can be moved in
 /// the same time: about 1.6 us at 10 GB/s.
 inline constexpr std::int64_t kCollectiveCost = 16 * 1024;
-/// A byte between hosts costs as much as this many bytes within a host (about 1 and 10 GB/s).
+/// A byte between hosts (about 1 GB/s) costs as much as this many bytes within a host (10 GB/s).
 inline constexpr std::int64_t kNetworkCost = 10;
 
 }  // namespace weft

@@ -81,8 +81,8 @@ inline constexpr std::int64_t kHeldBytesMax = 4096;
 /// operand a part of it; the result of a reduce_scatter may be a tile.
 struct Plan {
   Program program;                       ///< the chip's program
-  std::vector<TensorType> input_types;   ///< global
-  std::vector<TensorType> output_types;  ///< global
+  std::vector<TensorType> input_types;   ///< global types
+  std::vector<TensorType> output_types;  ///< global types
   std::vector<Slot> slots;               ///< one per value
   std::uint64_t temp_bytes = 0;          ///< size of the temporaries' region, 64-byte aligned
   std::uint64_t temp_bytes_bound = 0;    ///< lower bound of temp_bytes: most bytes live at one op

@@ -12,8 +12,8 @@ namespace weft {
 /// Chooses which temporaries of `plan` the chips share. The result of a large all_gather within a
 /// host becomes shared, unless another collective reads it. The gather's operand then becomes a
 /// part of the shared value if possible. The result of a large reduce_scatter within a host becomes
-/// a tile if only one loop reads it, and may add up the operands itself. No loop extends across one
-/// of the ops `borders` (fuse.hpp).
+/// a tile if only one loop reads it and this loop may add up the operands. No loop extends across
+/// one of the ops `borders` (fuse.hpp).
 void share_values(Plan& plan, const Mesh& mesh, const Target& target,
                   std::span<const OpId> borders = {});
 
