@@ -44,7 +44,7 @@ void TextLines::find_lines(EmptyLines empty) {
 std::string TextLines::read(std::int64_t line) const {
   const auto place = static_cast<std::size_t>(line);
   const std::uint64_t begin = begins_[place];
-  // Reads up to the next line that isn't omitted. Omitted lines between the two are cut off below.
+  // Reads up to the next line that isn't omitted. Omitted lines before it are cut off below.
   std::string text(static_cast<std::size_t>(std::min(begins_[place + 1] - begin, kLineBytesMax)),
                    '\0');
   file_.read(begin, std::as_writable_bytes(std::span(text)));

@@ -137,7 +137,7 @@ class CopyInsertion {
   }
 
   /// Returns the new value that a collective reads for `value`. An input of the program is copied:
-  /// in each loop that needs a copy, and otherwise at most once.
+  /// for each such reader in a loop, but only once for all others.
   ValueId temp(ValueId value, OpId reader) {
     if (program_.defining_op(value) != kNoId) return value_of_[value];
     if (loops_.of_op(reader) != kNoId) return copy(value);  // only the loop can read this copy

@@ -76,8 +76,7 @@ struct Target {
   std::int64_t shared_bytes_min;
   /// A collective between hosts runs during the steps up to its first reader if the work of these
   /// steps (bytes that they read and write, plus flops) is at least this. For less work, starting
-  /// another thread takes more time than is saved. kNever: the chip waits for each collective at
-  /// once.
+  /// another thread takes more time than is saved. kNever: no step runs during a collective.
   std::int64_t overlap_work_min;
   /// Whether the host can address the chip's memory (Engine::host_address()).
   bool has_host_address;

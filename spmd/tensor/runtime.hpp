@@ -68,7 +68,7 @@ struct RunSite {
   int max_programs = 0;  ///< maximum number of programs compiled for this site; 0: no limit
   bool ends_step = false;
   bool detects_anomaly = false;      ///< see detect_anomaly
-  std::size_t num_numbers = 0;       ///< ChangingNumbers added the last so many inputs
+  std::size_t num_numbers = 0;       ///< number of inputs that ChangingNumbers added
   std::string numbers_changed = {};  ///< numbers that became inputs with this program
 };
 std::string to_string(const RunSite& site);  ///< "the sync at train.cpp:41"; "" without a place
@@ -103,7 +103,7 @@ class Runtime {
   virtual void require_alike(const std::string& /*text*/, const RunSite& /*site*/) {}
   virtual bool has_restored(const std::string& /*name*/) const { return false; }
   /// Puts elements from the host on each chip as the state's next version, also if no program uses
-  /// the state. The fourth parameter is its buffer so far, or null. Returns null without chips.
+  /// the state. The fourth parameter is its present buffer or null. Returns null without chips.
   virtual BufferPtr put_state(const ProgramInput& /*state*/, const TensorType&,
                               const std::vector<std::byte>& /*elements*/, const BufferPtr&,
                               const std::source_location& /*loc*/) {

@@ -126,8 +126,8 @@ class PairedTileWeights {
       pair_lanes(SumLanes::load(from), SumLanes::load(from + Tile::kLanes), pairs);
       Bf16Pair* const to = along_queries_ + j * Tile::kQueries / 2;
       pairs.store(to);
-      // If the number of queries is odd, the second half of the last pair is of no query. It is
-      // cleared, because it may be NaN if a key is NaN.
+      // If the number of queries is odd, the second half of the last pair belongs to no query. It
+      // is cleared, because it may be NaN if a key is NaN.
       if (tile.queries % 2 != 0) to[tile.queries / 2] &= 0xffffU;
     }
     return along_queries_;
