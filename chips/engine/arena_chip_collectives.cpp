@@ -109,8 +109,8 @@ void ArenaChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::in
     found = prepared_.emplace(site, communicator_.prepare(named)).first;
   }
   communicator_.run(found->second);
-  // Calls are dropped only after a run() that succeeded, because the communicator still refers to
-  // a call whose run() threw.
+  // Calls are dropped only after a run() that succeeded, because the communicator still refers to a
+  // call whose run() threw.
   if (prepared_.size() >= kPreparedCountMax) prepared_.clear();
 }
 

@@ -209,8 +209,8 @@ class Partitioner {
     versions_[result].push_back({layout, emit(op, local_operands, wanted, layout)});
   }
 
-  /// Lowers an `enter` or a `leave` of a shard_map function. This needs no op, because a chip's part
-  /// is the same inside and outside; only outside, its sharding has the manual atoms.
+  /// Lowers an `enter` or a `leave` of a shard_map function. This needs no op, because a chip's
+  /// part is the same inside and outside; only outside, its sharding has the manual atoms.
   void lower_manual(OpId op) {
     const bool enters = program_.kind(op) == OpKind::enter;
     const ValueId operand = program_.op_operands(op)[0];

@@ -36,7 +36,7 @@ class Trace {
   static Trace& current(const std::source_location& loc);
   static Trace* find_current();  ///< null outside of a loop or session
   static void set_current(Trace* trace);
-  /// Returns the tensor's row-major elements. A trace is needed only if recorded ops must run first.
+  /// Returns the tensor's row-major elements. Needs a trace only if recorded ops must run first.
   static std::vector<std::byte> read(const NodePtr& node, const std::source_location& loc);
 
   Runtime& runtime() const { return *runtime_; }
@@ -50,7 +50,7 @@ class Trace {
   TraceModes& modes() { return modes_; }
   std::uint64_t id() const { return id_; }  ///< unique among all traces of the process
 
-  /// Returns the node's value in this trace; makes the tensor an input if no recorded op computes it.
+  /// Returns the node's value in this trace. Makes the node an input if no recorded op computes it.
   /// Throws invalid_argument for a tensor whose trace ended before the tensor was computed.
   ValueId value_of(const NodePtr& node, const std::source_location& loc);
   /// Returns a tensor for the value. If the tensor is alive at the next run, it is an output.
