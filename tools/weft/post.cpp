@@ -65,9 +65,9 @@ int run(const PostOptions& options) {
   if (!job) return kNotRead;
   std::optional<std::chrono::milliseconds> patience;
   if (options.timeout_s) {
-    constexpr double kDays = 1e7;  // seconds; the longest timeout
+    constexpr double kLongestTimeout = 1e7;  // seconds; the longest timeout
     patience = std::chrono::milliseconds(
-        static_cast<std::int64_t>(std::ceil(1000 * std::min(*options.timeout_s, kDays))));
+        static_cast<std::int64_t>(std::ceil(1000 * std::min(*options.timeout_s, kLongestTimeout))));
   }
   try {
     const auto step = post_command(*job, options.name, payload, patience);

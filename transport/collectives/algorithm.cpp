@@ -257,12 +257,13 @@ Algorithm choose_network_algorithm(const CollectiveCall& call, int group_size) {
   return Algorithm::pull;
 }
 
-Schedule make_schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index) {
+TransferSchedule make_schedule(Algorithm algorithm, const CollectiveCall& call, int group_size,
+                               int index) {
   ChipTransfers transfers(algorithm, call, group_size, index);
-  Schedule schedule{.stages = {transfers.before_sync(), transfers.after_sync()},
-                    .reduce = call.reduce,
-                    .dtype = call.dtype,
-                    .past_caches = leaves_caches(algorithm, call, group_size)};
+  TransferSchedule schedule{.stages = {transfers.before_sync(), transfers.after_sync()},
+                            .reduce = call.reduce,
+                            .dtype = call.dtype,
+                            .past_caches = leaves_caches(algorithm, call, group_size)};
   if (algorithm == Algorithm::slices) schedule.stages.push_back(transfers.after_slices());
   if (has_exit_sync(algorithm)) schedule.stages.emplace_back();
   return schedule;

@@ -36,7 +36,7 @@
 #include <string_view>
 
 #include "transport/collectives/collective_call.hpp"
-#include "transport/collectives/schedule.hpp"
+#include "transport/collectives/transfer_schedule.hpp"
 
 namespace weft {
 
@@ -56,6 +56,7 @@ constexpr bool has_exit_sync(Algorithm algorithm) {
 }
 
 /// Returns the transfers of the chip with this index in its group. Not for `slots`.
-Schedule make_schedule(Algorithm algorithm, const CollectiveCall& call, int group_size, int index);
+TransferSchedule make_schedule(Algorithm algorithm, const CollectiveCall& call, int group_size,
+                               int index);
 
 }  // namespace weft

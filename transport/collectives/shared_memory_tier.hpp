@@ -13,9 +13,9 @@
 #include "transport/blackbox/recorder.hpp"
 #include "transport/collectives/group.hpp"
 #include "transport/collectives/line_call.hpp"
-#include "transport/collectives/schedule.hpp"
 #include "transport/collectives/slot_call.hpp"
 #include "transport/collectives/tier.hpp"
+#include "transport/collectives/transfer_schedule.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/memory/wait.hpp"
 
@@ -39,7 +39,7 @@ class SharedMemoryTier final : public CollectiveTier {
     Group* group = nullptr;
     std::unique_ptr<const SlotCall> message = {};  ///< set if the call's bytes travel in a slot
     std::optional<LineCall> line = {};             ///< set if the call's bytes travel in the lines
-    Schedule schedule = {};
+    TransferSchedule schedule = {};
   };
   using Clock = std::chrono::steady_clock;
 

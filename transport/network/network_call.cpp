@@ -11,7 +11,7 @@ void NetworkCall::plan(const CollectiveCall& call) {
   dtype = call.dtype;
   const Algorithm algorithm = choose_network_algorithm(call, group_size);
   overwrites_sent = algorithm == Algorithm::pull && call.source == call.destination;
-  std::vector<Schedule> schedules;
+  std::vector<TransferSchedule> schedules;
   for (int member = 0; member < group_size; ++member) {
     schedules.push_back(make_schedule(algorithm, call, group_size, member));
   }
@@ -27,7 +27,7 @@ void NetworkCall::place_in_scratch(Parcel& parcel) {
 }
 
 /// Adds the stage with this number of all members' schedules.
-void NetworkCall::plan_stage(const std::vector<Schedule>& schedules, std::size_t stage) {
+void NetworkCall::plan_stage(const std::vector<TransferSchedule>& schedules, std::size_t stage) {
   NetworkStage planned;
   const auto bytes_of_part = [&](const Transfer& transfer) {
     return static_cast<std::size_t>(transfer.count * byte_size(dtype));

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "transport/collectives/collective_call.hpp"
-#include "transport/collectives/schedule.hpp"
 #include "transport/collectives/tier.hpp"
+#include "transport/collectives/transfer_schedule.hpp"
 
 namespace weft {
 
@@ -94,7 +94,7 @@ struct NetworkCall final : TierCall {
   }
 
  private:
-  void plan_stage(const std::vector<Schedule>& schedules, std::size_t stage);
+  void plan_stage(const std::vector<TransferSchedule>& schedules, std::size_t stage);
   void place_in_scratch(Parcel& parcel);
 };
 

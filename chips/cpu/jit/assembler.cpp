@@ -45,7 +45,7 @@ void Assembler::enter() {
   frame_bytes_ = 64;
   slots_.assign(graph_.nodes.size(), 0);
   for (std::size_t node = 0; node < graph_.nodes.size(); ++node) {
-    if (graph_.nodes[node].step != Step::uniform) continue;
+    if (graph_.nodes[node].kind != NodeKind::uniform) continue;
     slots_[node] = frame_bytes_;
     frame_bytes_ += has_masks() ? 4 : vector_bytes();
     const Stream& stream = graph_.streams[graph_.nodes[node].bits];
@@ -65,7 +65,7 @@ void Assembler::leave() {
 
 void Assembler::begin_row() {
   for (std::size_t node = 0; node < graph_.nodes.size(); ++node) {
-    if (graph_.nodes[node].step != Step::uniform) continue;
+    if (graph_.nodes[node].kind != NodeKind::uniform) continue;
     const Stream& stream = graph_.streams[graph_.nodes[node].bits];
     if (stream.kind == Stream::Kind::column) copy_to_slot(static_cast<int>(node));
   }
@@ -107,13 +107,13 @@ Xbyak::Address Assembler::constant(std::uint32_t bits, bool is_lane) {
 
 Xbyak::Address Assembler::lane_of(int node) {
   const Node& uniform = graph_.nodes[static_cast<std::size_t>(node)];
-  if (uniform.step == Step::constant) return constant(uniform.bits, true);
+  if (uniform.kind == NodeKind::constant) return constant(uniform.bits, true);
   return ptr[rsp + slots_[static_cast<std::size_t>(node)]];
 }
 
 Xbyak::Address Assembler::lanes_of(int node) {
   const Node& uniform = graph_.nodes[static_cast<std::size_t>(node)];
-  if (uniform.step == Step::constant) return constant(uniform.bits);
+  if (uniform.kind == NodeKind::constant) return constant(uniform.bits);
   const int slot = slots_[static_cast<std::size_t>(node)];
   return has_masks() ? ptr_b[rsp + slot] : ptr[rsp + slot];
 }

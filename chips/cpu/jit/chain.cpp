@@ -19,25 +19,25 @@ constexpr std::uint32_t kSignBit = 0x80000000U;
 bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }
 
 Lane is_nan(Lane x) { return compared(x, x, not_equal); }
-Lane with_other_sign(Lane x) { return Lane::make(Step::bit_xor, x, Lane::of_bits(kSignBit)); }
-Lane negated(Lane mask) { return Lane::unary(Step::mask_not, mask); }
+Lane with_other_sign(Lane x) { return Lane::make(NodeKind::bit_xor, x, Lane::of_bits(kSignBit)); }
+Lane negated(Lane mask) { return Lane::unary(NodeKind::mask_not, mask); }
 
 /// Rounds to the nearest bf16, ties to even.
 Lane rounded_to_bf16(Lane x) {
-  const Lane odd = and_bits(shifted(Step::shift_right, x, 16), 1);
-  const Lane rounded = add_int(Lane::make(Step::int_add, x, odd), 0x7fff);
+  const Lane odd = and_bits(shifted(NodeKind::shift_right, x, 16), 1);
+  const Lane rounded = add_int(Lane::make(NodeKind::int_add, x, odd), 0x7fff);
   return and_bits(blend(is_nan(x), or_bits(x, 0x400000), rounded), 0xffff0000U);
 }
 
 Lane sign(Lane x) {
-  const Lane is_itself = Lane::make(Step::mask_or, compared(x, Lane(0.0F), equal), is_nan(x));
+  const Lane is_itself = Lane::make(NodeKind::mask_or, compared(x, Lane(0.0F), equal), is_nan(x));
   return blend(is_itself, x, with_sign_of(x, Lane(1.0F)));
 }
 
 /// Returns the minimum or maximum: NaN if a or b is NaN, and a if they are equal, because the
 /// instruction min or max of (b, a) returns b only if it is smaller or larger than a.
-Lane winner(Step step, Lane a, Lane b) {
-  const Lane chosen = Lane::make(step, b, a);
+Lane winner(NodeKind kind, Lane a, Lane b) {
+  const Lane chosen = Lane::make(kind, b, a);
   const bool is_number = b.is_constant() && !std::isnan(std::bit_cast<float>(b.bits()));
   return is_number ? chosen : blend(is_nan(b), b, chosen);
 }
@@ -52,12 +52,12 @@ Result real_unary(OpKind kind, Lane x) {
     case OpKind::log: return kernels::log(x);
     case OpKind::tanh: return kernels::tanh(x);
     case OpKind::logistic: return logistic(x);
-    case OpKind::sqrt: return Lane::unary(Step::square_root, x);
-    case OpKind::rsqrt: return Lane(1.0F) / Lane::unary(Step::square_root, x);
+    case OpKind::sqrt: return Lane::unary(NodeKind::square_root, x);
+    case OpKind::rsqrt: return Lane(1.0F) / Lane::unary(NodeKind::square_root, x);
     case OpKind::softplus: return softplus(x);
-    case OpKind::floor: return Lane::unary(Step::round, x, 1);
-    case OpKind::ceil: return Lane::unary(Step::round, x, 2);
-    case OpKind::round_nearest_even: return Lane::unary(Step::round, x, 0);
+    case OpKind::floor: return Lane::unary(NodeKind::round, x, 1);
+    case OpKind::ceil: return Lane::unary(NodeKind::round, x, 2);
+    case OpKind::round_nearest_even: return Lane::unary(NodeKind::round, x, 0);
     case OpKind::log_plus_one: return log_plus_one(x);
     case OpKind::exponential_minus_one: return exponential_minus_one(x);
     case OpKind::erf: return kernels::erf(x);
@@ -71,39 +71,40 @@ Result real_binary(OpKind kind, Lane a, Lane b) {
     case OpKind::subtract: return a - b;
     case OpKind::multiply: return a * b;
     case OpKind::divide: return a / b;
-    case OpKind::maximum: return winner(Step::max, a, b);
-    case OpKind::minimum: return winner(Step::min, a, b);
+    case OpKind::maximum: return winner(NodeKind::max, a, b);
+    case OpKind::minimum: return winner(NodeKind::min, a, b);
     default: return {};
   }
 }
 
 /// Returns the minimum or maximum of integers. u32 numbers are mapped to signed numbers in the same
 /// order.
-Lane extreme(Step step, Lane a, Lane b, DType dtype) {
-  if (dtype == DType::i32) return Lane::make(step, a, b);
-  return with_other_sign(Lane::make(step, with_other_sign(a), with_other_sign(b)));
+Lane extreme(NodeKind kind, Lane a, Lane b, DType dtype) {
+  if (dtype == DType::i32) return Lane::make(kind, a, b);
+  return with_other_sign(Lane::make(kind, with_other_sign(a), with_other_sign(b)));
 }
 
 Result integer_op(OpKind kind, DType dtype, Lane a, Lane b) {
   switch (kind) {
-    case OpKind::add: return Lane::make(Step::int_add, a, b);
-    case OpKind::subtract: return Lane::make(Step::int_subtract, a, b);
-    case OpKind::multiply: return Lane::make(Step::int_multiply, a, b);
-    case OpKind::maximum: return extreme(Step::int_max, a, b, dtype);
-    case OpKind::minimum: return extreme(Step::int_min, a, b, dtype);
-    case OpKind::negate: return Lane::make(Step::int_subtract, Lane::of_bits(0), a);
+    case OpKind::add: return Lane::make(NodeKind::int_add, a, b);
+    case OpKind::subtract: return Lane::make(NodeKind::int_subtract, a, b);
+    case OpKind::multiply: return Lane::make(NodeKind::int_multiply, a, b);
+    case OpKind::maximum: return extreme(NodeKind::int_max, a, b, dtype);
+    case OpKind::minimum: return extreme(NodeKind::int_min, a, b, dtype);
+    case OpKind::negate: return Lane::make(NodeKind::int_subtract, Lane::of_bits(0), a);
     case OpKind::divide:
       if (dtype != DType::u32 || !b.is_constant() || !std::has_single_bit(b.bits())) return {};
-      return shifted(Step::shift_right, a, static_cast<std::uint32_t>(std::countr_zero(b.bits())));
+      return shifted(NodeKind::shift_right, a,
+                     static_cast<std::uint32_t>(std::countr_zero(b.bits())));
     default: return {};
   }
 }
 
 Result mask_op(OpKind kind, Lane a, Lane b) {
   switch (kind) {
-    case OpKind::logical_and: return Lane::make(Step::mask_and, a, b);
-    case OpKind::logical_or: return Lane::make(Step::mask_or, a, b);
-    case OpKind::logical_xor: return Lane::make(Step::mask_xor, a, b);
+    case OpKind::logical_and: return Lane::make(NodeKind::mask_and, a, b);
+    case OpKind::logical_or: return Lane::make(NodeKind::mask_or, a, b);
+    case OpKind::logical_xor: return Lane::make(NodeKind::mask_xor, a, b);
     case OpKind::logical_not: return negated(a);
     default: return {};
   }
@@ -122,13 +123,13 @@ Result comparison(CompareDirection direction, DType dtype, Lane a, Lane b) {
                                       : less_equal);
   }
   if (dtype == DType::pred) return {};
-  if (direction == eq) return Lane::make(Step::int_equal, a, b);
-  if (direction == ne) return negated(Lane::make(Step::int_equal, a, b));
+  if (direction == eq) return Lane::make(NodeKind::int_equal, a, b);
+  if (direction == ne) return negated(Lane::make(NodeKind::int_equal, a, b));
   if (dtype == DType::u32) {
     a = with_other_sign(a);
     b = with_other_sign(b);
   }
-  const auto greater = [](Lane x, Lane y) { return Lane::make(Step::int_greater, x, y); };
+  const auto greater = [](Lane x, Lane y) { return Lane::make(NodeKind::int_greater, x, y); };
   return direction == lt ? greater(b, a) : negated(greater(a, b));
 }
 
@@ -136,7 +137,7 @@ Lane to_i32(Lane x) {
   using Limits = std::numeric_limits<std::int32_t>;
   const Lane large = compared(Lane(2147483648.0F), x, less_equal);
   const Lane saturated = blend(large, Lane::of_bits(static_cast<std::uint32_t>(Limits::max())),
-                               Lane::unary(Step::to_int, x));
+                               Lane::unary(NodeKind::to_int, x));
   return blend(is_nan(x), Lane::of_bits(0), saturated);
 }
 
@@ -145,11 +146,11 @@ Result to_real(DType from, Lane x) {
   switch (from) {
     case DType::f32:
     case DType::bf16: return x;
-    case DType::i32: return Lane::unary(Step::to_float, x);
+    case DType::i32: return Lane::unary(NodeKind::to_float, x);
     case DType::pred: return blend(x, Lane(1.0F), Lane(0.0F));
     case DType::u32: {  // the sum rounds once, because each half is exact
-      const Lane upper = Lane::unary(Step::to_float, shifted(Step::shift_right, x, 16));
-      return fused(upper, Lane(65536.0F), Lane::unary(Step::to_float, and_bits(x, 0xffff)));
+      const Lane upper = Lane::unary(NodeKind::to_float, shifted(NodeKind::shift_right, x, 16));
+      return fused(upper, Lane(65536.0F), Lane::unary(NodeKind::to_float, and_bits(x, 0xffff)));
     }
     default: return {};
   }
@@ -161,22 +162,23 @@ Result conversion(DType from, DType to, Lane x) {
   const Lane zero = Lane::of_bits(0);
   if (to == DType::pred) {
     if (is_real(from)) return compared(x, zero, not_equal);
-    return negated(Lane::make(Step::int_equal, x, zero));
+    return negated(Lane::make(NodeKind::int_equal, x, zero));
   }
   if (from == DType::pred) return blend(x, Lane::of_bits(1), zero);
   if (to == DType::i32 && is_real(from)) return to_i32(x);
-  if (to == DType::u32 && from == DType::i32) return Lane::make(Step::int_max, x, zero);
+  if (to == DType::u32 && from == DType::i32) return Lane::make(NodeKind::int_max, x, zero);
   if (to == DType::i32 && from == DType::u32) {
     const auto top = static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
-    return blend(Lane::make(Step::int_greater, zero, x), Lane::of_bits(top), x);
+    return blend(Lane::make(NodeKind::int_greater, zero, x), Lane::of_bits(top), x);
   }
   return {};
 }
 
 Result chosen(DType dtype, Lane mask, Lane then, Lane otherwise) {
   if (dtype != DType::pred) return blend(mask, then, otherwise);
-  const Lane difference = Lane::make(Step::mask_xor, then, otherwise);
-  return Lane::make(Step::mask_xor, otherwise, Lane::make(Step::mask_and, mask, difference));
+  const Lane difference = Lane::make(NodeKind::mask_xor, then, otherwise);
+  return Lane::make(NodeKind::mask_xor, otherwise,
+                    Lane::make(NodeKind::mask_and, mask, difference));
 }
 
 Result computed(const Program& program, OpId op, std::span<const Lane> x) {
@@ -224,9 +226,10 @@ Lane read(Graph& graph, DType dtype, Stream::Kind kind) {
   const bool changes = kind == Stream::Kind::dense || kind == Stream::Kind::row;
   const auto number = static_cast<std::uint32_t>(graph.streams.size());
   graph.streams.push_back({dtype, kind});
-  const Lane lane(graph, graph.put({.step = changes ? Step::load : Step::uniform, .bits = number}));
+  const Lane lane(
+      graph, graph.put({.kind = changes ? NodeKind::load : NodeKind::uniform, .bits = number}));
   if (dtype != DType::pred) return lane;
-  return Lane::make(Step::int_greater, lane, Lane::of_bits(0));
+  return Lane::make(NodeKind::int_greater, lane, Lane::of_bits(0));
 }
 
 Lane read_sum(Graph& graph, DType dtype, std::size_t count) {
@@ -239,8 +242,8 @@ Lane fill_of(Graph& graph, DType dtype, const std::byte* element) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, element, static_cast<std::size_t>(byte_size(dtype)));
   if (dtype == DType::bf16) bits <<= 16;
-  const Lane lane(graph, graph.put({.step = Step::constant, .bits = bits}));
-  return dtype == DType::pred ? Lane::make(Step::int_greater, lane, Lane::of_bits(0)) : lane;
+  const Lane lane(graph, graph.put({.kind = NodeKind::constant, .bits = bits}));
+  return dtype == DType::pred ? Lane::make(NodeKind::int_greater, lane, Lane::of_bits(0)) : lane;
 }
 
 bool append(const Program& program, OpId op, std::span<const Lane> operands, Lane& result) {

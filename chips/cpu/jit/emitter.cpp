@@ -47,7 +47,7 @@ class Emitter final : Assembler, Registers::Moves {
   void make_binary(int number, const Node& node);
 
   bool is_in_memory(int node) const {
-    return is_uniform(graph_.nodes[static_cast<std::size_t>(node)].step) && !registers_.has(node);
+    return is_uniform(graph_.nodes[static_cast<std::size_t>(node)].kind) && !registers_.has(node);
   }
   /// Returns a register with the node's lanes.
   int reg(int node);
@@ -75,12 +75,12 @@ class Emitter final : Assembler, Registers::Moves {
 };
 
 void Emitter::spill(int node, int reg, int slot) {
-  const bool is_opmask = has_masks() && is_mask(graph_.nodes[static_cast<std::size_t>(node)].step);
+  const bool is_opmask = has_masks() && is_mask(graph_.nodes[static_cast<std::size_t>(node)].kind);
   is_opmask ? kmovw(spill_slot(slot), mask(reg)) : vmovups(spill_slot(slot), vec(reg));
 }
 
 void Emitter::reload(int node, int reg, int slot) {
-  const bool is_opmask = has_masks() && is_mask(graph_.nodes[static_cast<std::size_t>(node)].step);
+  const bool is_opmask = has_masks() && is_mask(graph_.nodes[static_cast<std::size_t>(node)].kind);
   is_opmask ? kmovw(mask(reg), spill_slot(slot)) : vmovups(vec(reg), spill_slot(slot));
 }
 
@@ -89,8 +89,8 @@ std::vector<int> Emitter::to_hoist() const {
   for (int node = 0; node < static_cast<int>(graph_.nodes.size()); ++node) {
     const Node& at = graph_.nodes[static_cast<std::size_t>(node)];
     const bool is_single =
-        at.step == Step::constant ||
-        (at.step == Step::uniform && graph_.streams[at.bits].kind == Stream::Kind::single);
+        at.kind == NodeKind::constant ||
+        (at.kind == NodeKind::uniform && graph_.streams[at.bits].kind == Stream::Kind::single);
     if (is_single && registers_.is_live(node)) nodes.push_back(node);
   }
   std::ranges::stable_sort(nodes, std::ranges::greater{},
@@ -154,7 +154,7 @@ void Emitter::pass(Part part) {
     for (; store != graph_.stores.end() && store->before == number; ++store) write(*store);
     if (number == nodes || !registers_.is_live(number)) continue;
     const Node& node = graph_.nodes[static_cast<std::size_t>(number)];
-    if (is_uniform(node.step)) continue;
+    if (is_uniform(node.kind)) continue;
     emit(number, node);
     registers_.next();
   }
@@ -209,10 +209,10 @@ int Emitter::overwritten(int node, int number) {
 }
 
 void Emitter::emit(int number, const Node& node) {
-  switch (node.step) {
-    case Step::load: return load(static_cast<int>(node.bits), registers_.make(number));
-    case Step::fused: make_fused(number, node); break;
-    case Step::bits_where: make_bits_where(number, node); break;
+  switch (node.kind) {
+    case NodeKind::load: return load(static_cast<int>(node.bits), registers_.make(number));
+    case NodeKind::fused: make_fused(number, node); break;
+    case NodeKind::bits_where: make_bits_where(number, node); break;
     default:
       if (!make_mask(number, node) && !make_unary(number, node)) make_binary(number, node);
       return;
@@ -259,9 +259,9 @@ bool Emitter::make_mask(int number, const Node& node) {
   const int b = node.operands[1];
   const int c = node.operands[2];
   const auto compare = [&](auto to, const Xmm& x, const Operand& y) {
-    switch (node.step) {
-      case Step::compare: vcmpps(to, x, y, static_cast<std::uint8_t>(node.bits)); break;
-      case Step::int_equal: vpcmpeqd(to, x, y); break;
+    switch (node.kind) {
+      case NodeKind::compare: vcmpps(to, x, y, static_cast<std::uint8_t>(node.bits)); break;
+      case NodeKind::int_equal: vpcmpeqd(to, x, y); break;
       default: vpcmpgtd(to, x, y);
     }
   };
@@ -272,10 +272,10 @@ bool Emitter::make_mask(int number, const Node& node) {
     has_masks() ? with_masks(mask(to), mask(x), mask(y)) : with_vectors(vec(to), vec(x), vec(y));
     return true;
   };
-  switch (node.step) {
-    case Step::compare:
-    case Step::int_equal:
-    case Step::int_greater: {
+  switch (node.kind) {
+    case NodeKind::compare:
+    case NodeKind::int_equal:
+    case NodeKind::int_greater: {
       const int x = reg(a);
       if (!is_in_memory(b)) registers_.of(b);
       with(b, [&](const Operand& y) {
@@ -284,22 +284,22 @@ bool Emitter::make_mask(int number, const Node& node) {
       });
       return true;
     }
-    case Step::mask_and:
+    case NodeKind::mask_and:
       return combine([&](auto d, auto x, auto y) { kandw(d, x, y); },
                      [&](auto d, auto x, auto y) { vandps(d, x, y); });
-    case Step::mask_or:
+    case NodeKind::mask_or:
       return combine([&](auto d, auto x, auto y) { korw(d, x, y); },
                      [&](auto d, auto x, auto y) { vorps(d, x, y); });
-    case Step::mask_xor:
+    case NodeKind::mask_xor:
       return combine([&](auto d, auto x, auto y) { kxorw(d, x, y); },
                      [&](auto d, auto x, auto y) { vxorps(d, x, y); });
-    case Step::mask_not: {
+    case NodeKind::mask_not: {
       const int x = registers_.of(a);
       const int to = result(number, node);
       has_masks() ? knotw(mask(to), mask(x)) : vxorps(vec(to), vec(x), constant(0xffffffffU));
       return true;
     }
-    case Step::blend: {
+    case NodeKind::blend: {
       const int chosen = registers_.of(a);
       const int otherwise = reg(b);
       with(c, [&](const Operand& then) {
@@ -321,18 +321,18 @@ bool Emitter::make_unary(int number, const Node& node) {
   const Xmm x = vec(reg(node.operands[0]));
   const Xmm to = vec(result(number, node));
   const auto bits = static_cast<std::uint8_t>(node.bits);
-  switch (node.step) {
-    case Step::square_root: vsqrtps(to, x); break;
-    case Step::round:
+  switch (node.kind) {
+    case NodeKind::square_root: vsqrtps(to, x); break;
+    case NodeKind::round:
       // Bit 3 of the mode suppresses the exception for inexact results.
       has_masks() ? vrndscaleps(to, x, bits | 8U) : vroundps(to, x, bits | 8U);
       break;
-    case Step::exponent: vgetexpps(to, x); break;
-    case Step::significand: vgetmantps(to, x, 0); break;
-    case Step::shift_left: vpslld(to, x, bits); break;
-    case Step::shift_right: vpsrld(to, x, bits); break;
-    case Step::shift_right_signed: vpsrad(to, x, bits); break;
-    case Step::to_float: vcvtdq2ps(to, x); break;
+    case NodeKind::exponent: vgetexpps(to, x); break;
+    case NodeKind::significand: vgetmantps(to, x, 0); break;
+    case NodeKind::shift_left: vpslld(to, x, bits); break;
+    case NodeKind::shift_right: vpsrld(to, x, bits); break;
+    case NodeKind::shift_right_signed: vpsrad(to, x, bits); break;
+    case NodeKind::to_float: vcvtdq2ps(to, x); break;
     default: vcvttps2dq(to, x);
   }
   return true;
@@ -341,31 +341,31 @@ bool Emitter::make_unary(int number, const Node& node) {
 void Emitter::make_binary(int number, const Node& node) {
   int a = node.operands[0];
   int b = node.operands[1];
-  const bool commutes = node.step == Step::add || node.step == Step::multiply ||
-                        (node.step >= Step::bit_and && node.step <= Step::bit_xor) ||
-                        node.step == Step::int_add || node.step == Step::int_multiply ||
-                        node.step == Step::int_min || node.step == Step::int_max;
+  const bool commutes = node.kind == NodeKind::add || node.kind == NodeKind::multiply ||
+                        (node.kind >= NodeKind::bit_and && node.kind <= NodeKind::bit_xor) ||
+                        node.kind == NodeKind::int_add || node.kind == NodeKind::int_multiply ||
+                        node.kind == NodeKind::int_min || node.kind == NodeKind::int_max;
   if (commutes && is_in_memory(a)) std::swap(a, b);
   const Xmm x = vec(reg(a));
   with(b, [&](const Operand& y) {
     const Xmm to = vec(result(number, node));
-    switch (node.step) {
-      case Step::add: vaddps(to, x, y); break;
-      case Step::subtract: vsubps(to, x, y); break;
-      case Step::multiply: vmulps(to, x, y); break;
-      case Step::divide: vdivps(to, x, y); break;
-      case Step::min: vminps(to, x, y); break;
-      case Step::max: vmaxps(to, x, y); break;
-      case Step::times_power_of_two: vscalefps(to, x, y); break;
-      case Step::bit_and: vandps(to, x, y); break;
-      case Step::bit_or: vorps(to, x, y); break;
-      case Step::bit_xor: vxorps(to, x, y); break;
-      case Step::int_add: vpaddd(to, x, y); break;
-      case Step::int_subtract: vpsubd(to, x, y); break;
-      case Step::int_multiply: vpmulld(to, x, y); break;
-      case Step::int_min: vpminsd(to, x, y); break;
-      case Step::int_max: vpmaxsd(to, x, y); break;
-      default: WEFT_CHECK(false, static_cast<int>(node.step));
+    switch (node.kind) {
+      case NodeKind::add: vaddps(to, x, y); break;
+      case NodeKind::subtract: vsubps(to, x, y); break;
+      case NodeKind::multiply: vmulps(to, x, y); break;
+      case NodeKind::divide: vdivps(to, x, y); break;
+      case NodeKind::min: vminps(to, x, y); break;
+      case NodeKind::max: vmaxps(to, x, y); break;
+      case NodeKind::times_power_of_two: vscalefps(to, x, y); break;
+      case NodeKind::bit_and: vandps(to, x, y); break;
+      case NodeKind::bit_or: vorps(to, x, y); break;
+      case NodeKind::bit_xor: vxorps(to, x, y); break;
+      case NodeKind::int_add: vpaddd(to, x, y); break;
+      case NodeKind::int_subtract: vpsubd(to, x, y); break;
+      case NodeKind::int_multiply: vpmulld(to, x, y); break;
+      case NodeKind::int_min: vpminsd(to, x, y); break;
+      case NodeKind::int_max: vpmaxsd(to, x, y); break;
+      default: WEFT_CHECK(false, static_cast<int>(node.kind));
     }
   });
 }

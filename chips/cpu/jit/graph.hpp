@@ -1,6 +1,6 @@
 #pragma once
-/// Graph: the computation for one vector of elements, as steps on vectors of 32-bit lanes. Most
-/// steps take one instruction.
+/// Graph: the computation for one vector of elements, as nodes that compute on vectors of 32-bit
+/// lanes. Most nodes take one instruction.
 
 #include <array>
 #include <compare>
@@ -19,7 +19,7 @@ using kernels::Vectors;
 
 /// The kinds of nodes. a, b and c are the operands; `bits` is an immediate value. Lanes are f32
 /// unless the name contains `int`. A mask has lanes that are true or false.
-enum class Step : std::uint8_t {
+enum class NodeKind : std::uint8_t {
   load,      ///< the elements of stream `bits`, one per lane: bf16 as f32, pred as 0 or 1
   uniform,   ///< the same element of stream `bits` in every lane
   constant,  ///< `bits` in every lane
@@ -60,7 +60,7 @@ enum class Step : std::uint8_t {
 };
 
 struct Node {
-  Step step = Step::constant;
+  NodeKind kind = NodeKind::constant;
   std::array<int, 3> operands{-1, -1, -1};
   std::uint32_t bits = 0;
   auto operator<=>(const Node&) const = default;
@@ -112,9 +112,13 @@ struct Graph {
   std::map<Node, int> numbers;
 };
 
-inline bool is_mask(Step step) { return step >= Step::compare && step <= Step::mask_not; }
+inline bool is_mask(NodeKind kind) {
+  return kind >= NodeKind::compare && kind <= NodeKind::mask_not;
+}
 /// Returns whether a node of this kind has the same value in all lanes. The value is stored as a
 /// constant after the code, or in a slot of the stack frame.
-inline bool is_uniform(Step step) { return step == Step::uniform || step == Step::constant; }
+inline bool is_uniform(NodeKind kind) {
+  return kind == NodeKind::uniform || kind == NodeKind::constant;
+}
 
 }  // namespace weft::jit

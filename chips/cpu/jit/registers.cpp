@@ -44,7 +44,7 @@ void Registers::begin(const std::vector<int>& hoisted) {
 }
 
 Registers::File& Registers::file_of(int node) {
-  const bool is_in_masks = num_masks_ > 0 && node >= 0 && is_mask(graph_.nodes[at(node)].step);
+  const bool is_in_masks = num_masks_ > 0 && node >= 0 && is_mask(graph_.nodes[at(node)].kind);
   return is_in_masks ? masks_ : vectors_;
 }
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "transport/collectives/schedule.hpp"
+#include "transport/collectives/transfer_schedule.hpp"
 #include "transport/job/control_format.hpp"
 
 namespace weft::algorithm_test {
@@ -41,7 +41,7 @@ TEST(Algorithm, CutsALargeSumBetweenHosts) {
 }
 
 /// Returns the bytes that a chip fetches from others.
-std::int64_t bytes_fetched(const Schedule& schedule, int n, int index) {
+std::int64_t bytes_fetched(const TransferSchedule& schedule, int n, int index) {
   std::int64_t elements = 0;
   for (const Stage& stage : schedule.stages) {
     for (const Transfer& transfer : stage) {
@@ -105,7 +105,7 @@ std::string text_of(Algorithm algorithm, const CollectiveCall& call, int index) 
   return to_string(make_schedule(algorithm, call, 2, index), 2);
 }
 
-TEST(Schedule, SaysWhatAChipReadsAndWrites) {
+TEST(TransferSchedule, SaysWhatAChipReadsAndWrites) {
   const CollectiveCall reduce = make_call(CollectiveKind::all_reduce, 2, 20, true);
   EXPECT_EQ(text_of(Algorithm::push, reduce, 0),
             "  sync\n"
@@ -217,7 +217,7 @@ void for_every_schedule(const Body& body) {
             Phase before(n);
             Phase after(n);
             for (int chip = 0; chip < n; ++chip) {
-              const Schedule schedule = make_schedule(algorithm, call, n, chip);
+              const TransferSchedule schedule = make_schedule(algorithm, call, n, chip);
               ASSERT_EQ(schedule.sync_count(), has_exit_sync(algorithm) ? 2U : 1U);
               for (const Transfer& transfer : schedule.stages[0]) before.add(transfer, chip, n, 4);
               for (const Transfer& transfer : schedule.stages[1]) after.add(transfer, chip, n, 4);
@@ -230,7 +230,7 @@ void for_every_schedule(const Body& body) {
   }
 }
 
-TEST(Schedule, WritesEveryByteOfEveryDestinationOnce) {
+TEST(TransferSchedule, WritesEveryByteOfEveryDestinationOnce) {
   for_every_schedule(
       [](const CollectiveCall& call, Algorithm, int n, const Phase&, const Phase& after) {
         std::size_t written = 0;
@@ -247,7 +247,7 @@ TEST(Schedule, WritesEveryByteOfEveryDestinationOnce) {
       });
 }
 
-TEST(Schedule, NeverReadsWhatAnotherTransferWritesBetweenTheSameSyncs) {
+TEST(TransferSchedule, NeverReadsWhatAnotherTransferWritesBetweenTheSameSyncs) {
   for_every_schedule([](const CollectiveCall& call, Algorithm algorithm, int, const Phase& before,
                         const Phase& after) {
     const bool own_part_stays = call.kind == CollectiveKind::broadcast &&
@@ -263,7 +263,7 @@ TEST(Schedule, NeverReadsWhatAnotherTransferWritesBetweenTheSameSyncs) {
   });
 }
 
-TEST(Schedule, LoadsAndStoresWhatTheTableOfAlgorithmsSays) {
+TEST(TransferSchedule, LoadsAndStoresWhatTheTableOfAlgorithmsSays) {
   for_every_schedule([](const CollectiveCall& call, Algorithm algorithm, int group_size,
                         const Phase& before, const Phase& after) {
     const CallBytes bytes = bytes_of(call, group_size);

@@ -1,4 +1,4 @@
-#include <weft/optim/schedule.hpp>
+#include <weft/optim/learning_rates.hpp>
 
 #include <algorithm>
 #include <cmath>

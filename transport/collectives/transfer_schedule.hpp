@@ -1,6 +1,6 @@
 #pragma once
-/// Schedule: one chip's work in a collective, as a list of stages. A stage is a list of transfers.
-/// After each stage except the last, the chips of the group sync.
+/// TransferSchedule: one chip's work in a collective, as a list of stages. A stage is a list of
+/// transfers. After each stage except the last, the chips of the group sync.
 
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +57,7 @@ void for_each_part(const Transfer& transfer, const Body& body) {
 
 using Stage = std::vector<Transfer>;
 
-struct Schedule {
+struct TransferSchedule {
   std::vector<Stage> stages;
   ReduceKind reduce = ReduceKind::add;
   DType dtype = DType::f32;
@@ -74,7 +74,7 @@ struct GroupMemory {
 };
 
 /// Carries out the transfers of one stage.
-void perform(const Schedule& schedule, std::size_t stage, const GroupMemory& group);
+void perform(const TransferSchedule& schedule, std::size_t stage, const GroupMemory& group);
 
 /// Returns a text with one line per transfer and per sync. It gives members by their index in the
 /// group, and offsets in bytes:
@@ -84,6 +84,6 @@ void perform(const Schedule& schedule, std::size_t stage, const GroupMemory& gro
 ///     sync
 ///
 /// A loop comes after the elements: "5 elements, 3 times (20 bytes on, 40 bytes on)".
-std::string to_string(const Schedule& schedule, int group_size);
+std::string to_string(const TransferSchedule& schedule, int group_size);
 
 }  // namespace weft

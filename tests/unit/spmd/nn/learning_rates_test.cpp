@@ -1,4 +1,4 @@
-#include <weft/optim/schedule.hpp>
+#include <weft/optim/learning_rates.hpp>
 
 #include <array>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "tests/support/interpret_runtime.hpp"
 #include "tests/support/safetensors.hpp"
 
-namespace weft::schedule_test {
+namespace weft::learning_rates_test {
 namespace {
 
 using testing::expect_error;
@@ -164,4 +164,4 @@ TEST(Schedule, OneCycleMayRiseInNoTime) {
 }
 
 }  // namespace
-}  // namespace weft::schedule_test
+}  // namespace weft::learning_rates_test

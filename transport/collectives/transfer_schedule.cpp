@@ -1,4 +1,4 @@
-#include "transport/collectives/schedule.hpp"
+#include "transport/collectives/transfer_schedule.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -26,7 +26,7 @@ void copy(bool past_caches, std::byte* to, const std::byte* from, std::size_t by
   std::memcpy(to, from, bytes);
 }
 
-void perform(const Transfer& transfer, const Schedule& schedule, const GroupMemory& group) {
+void perform(const Transfer& transfer, const TransferSchedule& schedule, const GroupMemory& group) {
   const auto from = bases(transfer.from, group);
   const auto to = bases(transfer.to, group);
   if (transfer.from.member == kAllMembers) {
@@ -68,11 +68,11 @@ std::string to_string(const TransferLoop& loop) {
 
 }  // namespace
 
-void perform(const Schedule& schedule, std::size_t stage, const GroupMemory& group) {
+void perform(const TransferSchedule& schedule, std::size_t stage, const GroupMemory& group) {
   for (const Transfer& transfer : schedule.stages[stage]) perform(transfer, schedule, group);
 }
 
-std::string to_string(const Schedule& schedule, int group_size) {
+std::string to_string(const TransferSchedule& schedule, int group_size) {
   std::string text;
   for (std::size_t stage = 0; stage < schedule.stages.size(); ++stage) {
     if (stage > 0) text += "  sync\n";
