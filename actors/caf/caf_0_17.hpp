@@ -28,7 +28,7 @@ auto inspect_fields(Inspector& f, Message&, Field&... fields) {
 /// Registers the types of these blocks. Must be called before the first actor system begins.
 template <class... Block>
 void register_blocks() {}
-/// Registers a message type under its name in messages between processes.
+/// Registers a message type. Messages between processes contain its name.
 template <class T>
 void add_message(caf::actor_system_config& config, const char* name) {
   config.add_message_type<T>(name);

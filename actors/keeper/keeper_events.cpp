@@ -118,7 +118,7 @@ void Keeper::on_detached(PeerId peer) {
   bury_soon(peer);
 }
 
-/// Buries processes that have claimed a slot but ended before they told the keeper.
+/// Buries processes that have ended between claiming a slot and attaching.
 void Keeper::bury_claims() {
   PeerTable& peers = process_->peers();
   for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {

@@ -33,8 +33,7 @@ using WorkerActor =
 using AgentActor =
     caf::typed_actor<On<launch_a, std::int32_t>,      // start this worker
                      On<kill_a, std::int32_t, bool>,  // kill this worker; does it write its stack?
-                     // The generation, its step, the number for the answer prepared_a, and the
-                     // job's seed.
+                     // Generation, its first step, number to repeat in prepared_a, seed of the job.
                      On<prepare_a, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>,
                      On<abort_a, std::uint64_t, std::string>,  // the generation, and why it ends
                      On<lost_a, std::int32_t>,    // mark the rows of this worker as lost

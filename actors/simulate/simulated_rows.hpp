@@ -95,7 +95,7 @@ struct SimulatedMesh {
   std::optional<Error> cause{};
 };
 
-/// An actor's object and its state in its process.
+/// The object and the state of an actor in a process.
 struct SimulatedActor {
   const detail::ActorClass* type = nullptr;
   std::uint32_t row = 0;

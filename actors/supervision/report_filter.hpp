@@ -22,8 +22,8 @@ class ReportFilter {
                         const std::string& checkpoint = {});
   /// Returns false if an earlier generation has made the same report. Reports after a loop's first
   /// step are recognized by step and number. Reports before that step are recognized by their
-  /// metrics or their checkpoint. If the loop has loaded a reported checkpoint, the following
-  /// reports are recognized by their numbers, counted from the report of that checkpoint.
+  /// metrics or their checkpoint. After the loop has loaded a reported checkpoint, its reports
+  /// before that step are numbered on from the checkpoint's report, and recognized by number.
   bool is_new(const Report& report);
   /// Returns the number of reports received, new or not.
   std::uint64_t count() const { return count_; }

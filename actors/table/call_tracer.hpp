@@ -11,7 +11,8 @@
 
 namespace weft {
 
-/// Writes to the calling thread's ring in the table of actors. Thread-safe.
+/// Writes to the calling thread's ring in the table of actors, or to the process's shared ring.
+/// Thread-safe.
 class CallTracer {
  public:
   /// `table` must outlive this object. If WEFT_TRACE is off or there is no memory, nothing is

@@ -29,7 +29,7 @@ struct Started {
   std::uint64_t step = 0;
   bool has_copies = false;  ///< each host stores its own copies of checkpoints
 };
-/// The job survives this loss.
+/// The job survives a failure.
 struct Lost {
   Failure failure;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// JobWait: the wait of a user's process for a job, for Parameters and ExperienceWriter. JobHost:
-/// finds the job and lets the process's threads wait.
+/// JobWait: makes Parameters and ExperienceWriter wait for a job. JobHost: finds the job and blocks
+/// the threads that wait.
 
 #include <chrono>
 #include <functional>

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-/// The limit on the length of circles that are found. In longer ones, calls end at their timeouts.
+/// The longest cycle of waits that is detected. Calls in a longer cycle end at their timeouts.
 constexpr int kCircleLengthMax = 100;
 
 /// Follows the calls for which actors wait.

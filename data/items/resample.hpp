@@ -59,7 +59,7 @@ template <typename T>
 void resample(const Pixels<T>& from, const Resampling& how, PixelSize size,
               std::span<const ChannelOut> out);
 
-/// Draws a rectangle in whole pixels; see RandomArea.
+/// Picks a rectangle in whole pixels; see RandomArea.
 PixelRect random_rect(const RandomArea& area, PixelSize picture, ItemRandom& random);
 
 /// Throws invalid_argument if no area can satisfy the bounds. The message contains `what`, such as

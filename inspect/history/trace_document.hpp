@@ -32,7 +32,7 @@ class TraceArgs {
   std::string fields_;
 };
 
-/// A thread of the trace. `process` isn't 0, which Perfetto would take for the kernel.
+/// A thread of the trace. `process` must not be 0, because Perfetto takes 0 for the kernel.
 struct TraceThread {
   int process = 0;
   int thread = 0;

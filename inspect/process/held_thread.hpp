@@ -25,9 +25,9 @@ struct HeldThread {
 };
 
 /// Holds the threads of a process one after the other, copies the state of each, and releases it. A
-/// thread gets 20 ms to stop; a thread that waits for a device doesn't stop. The work is done by a
-/// temporary thread, because the kernel releases all threads that a thread still holds at its end,
-/// such as threads that stopped too late.
+/// thread gets 20 ms to stop; a thread that waits for a device doesn't stop. A temporary thread
+/// does the work. When this tracer ends, the kernel also releases threads that stopped too late and
+/// are still held.
 std::vector<HeldThread> hold_threads(int pid, std::span<const int> tids);
 
 }  // namespace weft

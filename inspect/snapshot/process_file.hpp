@@ -10,7 +10,7 @@ namespace weft {
 
 /// Returns the file's text.
 std::string processes_text(const Snapshot& snapshot);
-/// Writes the snapshot's time, processes and sights. Throws io.
+/// Writes the fields at_ns, processes and sights. Throws io.
 void write_processes(const std::string& path, const Snapshot& snapshot);
 
 /// Sets the parts of the snapshot that write_processes() wrote. Throws io, or corrupt with the

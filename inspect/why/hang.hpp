@@ -17,8 +17,8 @@ double patience_s(const Snapshot& snapshot);
 double stop_patience_s(const Snapshot& snapshot, double patience);
 
 /// Returns the seconds since anything in the job has moved; 0 if unknown. While a chip waits for
-/// others, a loop that only reports or is in its own code doesn't count as moving; a loop that does
-/// other things, but gives no chip any work, counts as moving for 6 x the patience.
+/// others, a loop's reports and user code don't count as movement. A loop's other activity counts
+/// only until no chip has got work for 6 times patience_s().
 double idle_s(const Snapshot& snapshot);
 /// Returns the seconds since the worker or one of its chips has moved, by the rules above.
 double idle_s(const Snapshot& snapshot, int worker);

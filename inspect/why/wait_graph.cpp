@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-/// Returns whether `atoms` are distinct atoms of the mesh. They are checked because another process
-/// has written them.
+/// Returns whether `atoms` isn't empty and has distinct atoms of the mesh. They are checked because
+/// another process has written them.
 bool are_atoms(AtomList atoms, const Mesh& mesh) {
   AtomMask seen = 0;
   for (int i = 0; i < atoms.size(); ++i) {

@@ -34,7 +34,7 @@ struct Node {
   int done = -1;  // stage() of the last visit; -1: no visit since a tensor changed
 };
 
-/// The atoms that all tensors of a node with this factor are to get.
+/// Proposes to shard `factor` over `atoms` in all tensors of a node.
 struct Candidate {
   int factor = 0;
   AtomList atoms;

@@ -106,8 +106,8 @@ class Recomputing {
   }
 
   /// Returns whether computing the values again in each loop that reads them costs less than
-  /// storing and loading them. The memory that this saves must be enough for the sources that must
-  /// then live longer.
+  /// storing and loading them, and frees at least the memory of the sources that it keeps alive
+  /// longer.
   bool is_cheaper(const std::vector<ValueId>& values) {
     double saved = 0;
     std::map<std::uint32_t, Again> loops;

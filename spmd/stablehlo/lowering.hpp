@@ -21,7 +21,7 @@ struct HloContext {
   const Program* looks_at = nullptr;  ///< the program whose ops look for anomalies; null: none
   HloWriter writer{};
   HloValue position{};  ///< the chip's, i32[]; no name: no op depends on it
-  HloValue token{};     ///< the last collective's; see CollectiveForm::calls
+  HloValue token{};     ///< of the last collective; see CollectiveForm::calls
   HloValue faults{};    ///< the faults so far; see StableHloResult; no name: no op checks
   std::vector<OpId> collectives{};
 

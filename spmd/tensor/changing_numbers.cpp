@@ -96,7 +96,7 @@ std::vector<HostData> values_of(const Program& program, std::span<const OpId> nu
 /// The numbers in programs of one site that are equal except for these numbers.
 struct ChangingNumbers::Form {
   std::vector<HostData> first;       ///< the numbers' values in the first of these programs
-  std::vector<bool> changes;         ///< by number: whether it differed in a later program
+  std::vector<bool> changes;         ///< whether each number differed in a later program
   std::optional<Fingerprint> key{};  ///< key of the program with inputs for changing numbers
 
   std::vector<OpId> changing(const std::vector<OpId>& numbers) const {

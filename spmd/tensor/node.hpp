@@ -27,8 +27,7 @@ struct LossMean {
   ValueId count = kNoId;  ///< number of elements that count, such as labels that aren't ignored
   double factor = 1;
   double elements = 0;  ///< number of all elements, counted or not; 0: unknown
-  /// If more ops follow the division by a count of the data, the source line of the division; else
-  /// "".
+  /// Source line of the division by a data-dependent count, if more ops follow it; else "".
   std::string divided_at{};
   Tensor kept_count{};  ///< tensor of the count, so that later programs can read it
 };

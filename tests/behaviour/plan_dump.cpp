@@ -1,5 +1,5 @@
-/// Prints the plans of random programs and their costs, one per line: plan_dump [COUNT=2000].
-/// dump.sh runs it.
+/// Prints sizes, hashes and costs of the plans of random programs, one per line: plan_dump
+/// [COUNT=2000]. dump.sh runs it.
 
 #include <cstdio>
 #include <cstdlib>

@@ -100,8 +100,8 @@ void write_stream(Channel& channel, WaitPolicy policy, std::uint64_t seed, std::
   writer.close();
 }
 
-/// Reads and checks all frames. Holds up to all but one of the slots, and checks the frames again
-/// before it releases their slots in random order.
+/// Reads and checks all frames. Keeps at most slot_count() - 1 frames, checks each again before
+/// releasing it, and releases them in random order.
 void read_stream(Channel& channel, WaitPolicy policy, std::uint64_t seed, std::uint64_t count) {
   std::mt19937_64 random(seed);
   const auto require_intact = [&](const ChannelFrame& frame) {

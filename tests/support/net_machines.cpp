@@ -9,7 +9,7 @@
 namespace weft::testing {
 namespace {
 
-/// Runs a script of the shell. Returns "", or what it has said if it failed.
+/// Runs a shell script. Returns "", or the script's output if it fails.
 std::string run(const std::string& script) {
   AppProcess shell({"/bin/sh", "-ec", "PATH=$PATH:/usr/sbin:/sbin\n" + script});
   const int code = shell.wait();

@@ -200,8 +200,8 @@ class ProgramMaker {
     return made(b_.reshape(x, Shape(dims)), magnitude(x));
   }
 
-  /// Reorders a value like x along the last dim by the order that sorts x (take_along), or adds up
-  /// its elements at the indices of that order (scatter_along).
+  /// Gathers (take_along) or scatters (scatter_along) a value like x along the last dim, with the
+  /// argsort of x as indices.
   std::optional<ValueId> sorted(ValueId x) {
     const Shape shape = program_.shape(x);
     if (shape.size() == 0) return std::nullopt;
@@ -724,7 +724,7 @@ class ProgramMaker {
     return made(b_.reduce_window(x, *reduction), result);
   }
 
-  /// Adds a select_and_scatter of another value, or of a table, to the windows of x.
+  /// Adds a select_and_scatter on x, whose source is a reduce_window or a table.
   std::optional<ValueId> select_and_scatter(ValueId x) {
     const ReduceKind kind = random_.one_in(2) ? ReduceKind::max : ReduceKind::min;
     const auto reduction = any_windows(program_.shape(x), kind);

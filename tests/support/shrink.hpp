@@ -9,8 +9,7 @@
 
 namespace weft::testing {
 
-/// Returns whether a program shows the fault. The shardings of inputs, outputs and constraints
-/// belong to the program.
+/// Returns whether a program, with the shardings that it contains, shows the fault.
 using Fails = std::function<bool(const Program&)>;
 
 /// Returns `program`, which fails, without the ops, outputs, inputs and shardings that the failure

@@ -83,8 +83,8 @@ class ElfFile {
   std::span<Elf64_Shdr> sections_;
 };
 
-/// Renames the namespace in mangled names, where it is "3caf". A digit before "3caf" would make it
-/// part of a longer name.
+/// Renames the libraries ("libcaf_"), and the namespace in mangled names, where it is "3caf". A
+/// digit before "3caf" would make it part of a longer name.
 void rename(std::span<char> strings) {
   const std::string_view all(strings.data(), strings.size());
   for (const std::string_view old : {std::string_view("3caf"), std::string_view("libcaf_")}) {

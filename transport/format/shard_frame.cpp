@@ -81,9 +81,9 @@ ShardHeader read_header(const fb::TensorShard& shard) {
   return header;
 }
 
-/// Reads the head of a frame. Verifies the bytes before the payload in `head`, and that the payload
-/// is within `frame`. Both spans begin where the frame begins. `head` must not change during the
-/// call.
+/// Reads the head of a frame. Verifies the bytes of `head` that precede the payload, and that the
+/// payload fits in `frame`. Both spans begin at the frame's start. `head` must not change during
+/// the call.
 ShardView read_head(std::span<const std::byte> head, std::span<const std::byte> frame) {
   ShardHead read = read_shard_head(head);
   const ShardLayout& layout = read.layout;

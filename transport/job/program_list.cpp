@@ -70,8 +70,8 @@ void write_once(const std::string& path, const MakeBytes& make_bytes) {
   fs::rename(unfinished, path);
 }
 
-/// Returns whether all counts of the line are unsigned integers. Other numbers would silently be
-/// converted to wrong counts.
+/// Returns whether the line's number is below kLinesMax and all counts are unsigned integers. Other
+/// numbers would silently be converted to wrong counts.
 bool has_counts(const nlohmann::json& line) {
   for (const char* name : {"generation", "number", "step", "arena_bytes"}) {
     if (!line.at(name).is_number_unsigned()) return false;

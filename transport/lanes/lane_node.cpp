@@ -56,7 +56,7 @@ void LaneNode::pass_on_last_messages(std::uint32_t port, std::uint32_t slot,
   }
 }
 
-/// Notes that one port has settled the death of `dead`. The last port's call frees the senders to
+/// Called once per port that has emptied its lane from `dead`. The last call drops the senders to
 /// `dead`, reports lost messages, and marks the death settled.
 void LaneNode::finish_settling(PeerId dead) {
   const std::lock_guard lock(mutex_);

@@ -61,7 +61,7 @@ class NetworkTier final : public CollectiveTier {
     int chip = 0;  ///< its device id
     bool is_twin = false;
     bool is_lost = false;    ///< the loss was reported
-    std::uint64_t told = 0;  ///< the last step that it said to have committed
+    std::uint64_t told = 0;  ///< the last step that the chip reported as committed
     RecordedCall last{};     ///< its last call
     CallHeader sent{};
     CallHeader received{};

@@ -1,6 +1,6 @@
 #pragma once
-/// VersionReader: reads the versions that a job publishes in shared memory, in one process of the
-/// user.
+/// VersionReader: lets a process of the user read the versions that a job publishes in shared
+/// memory.
 
 #include <array>
 #include <atomic>

@@ -267,7 +267,7 @@ class Backward {
   typename Products::Head v_;
   TileBias<V, C> bias_;
   C* weights_;    ///< [keys, kQueries]
-  C* tops_;       ///< largest scores, [kQueries] for each tile of keys
+  C* tops_;       ///< largest scores up to each tile of keys, [kQueries]
   bool* weighs_;  ///< by tile of keys: whether the bias shows any of its keys
   C* slopes_;
   typename Products::Weights weight_operands_;  ///< weights or their cotangents, converted

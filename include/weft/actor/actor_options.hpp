@@ -37,7 +37,7 @@ enum class ActorRestart : std::uint8_t {
   actor,    ///< the failed actor; if its process died, all actors of that process
   mesh,     ///< all actors of the mesh
   process,  ///< all actors of the process, in a new process. Only for processes(n).
-  /// No actor. Calls of the failed actor end with its error, and the rest of the mesh lives.
+  /// No actor. Calls to the failed actor end with its error; the other actors continue.
   none,
 };
 

@@ -20,7 +20,7 @@ class Keeper;
 /// Counts messages of a system, over all its processes.
 struct ActorCounts {
   std::uint64_t copied_tensors = 0;  ///< tensors that were copied: not loaned
-  std::uint64_t lost_tells = 0;      ///< tell() messages whose actor ended first
+  std::uint64_t lost_tells = 0;      ///< tell() messages that no actor received
 };
 
 /// Owns actors. The destructor asks all of them to stop, waits up to 5 s for them, and ends the

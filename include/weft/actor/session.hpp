@@ -50,11 +50,11 @@ class Session {
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  /// Gives the parameters and buffers of the module the values of the version, by name, and makes
-  /// the thread's tensor ops run on this chip until another Session is bound. The values are
-  /// copied, unless the module has this version already; the view isn't kept. Results that were
-  /// recorded before but not read are first computed, with the old values. Several modules may be
-  /// bound; each belongs to the Session that bound it last.
+  /// Copies the values of `view` to the module's parameters and buffers of the same names, unless
+  /// the module has this version already; the view isn't kept. The thread's tensor ops then run on
+  /// this chip until another Session is bound. Results that were recorded but not read are computed
+  /// first, with the old values. Several modules may be bound; each belongs to the Session that
+  /// bound it last.
   ///
   /// A bound module can't be trained: grad() throws, and so do layers that update their buffers in
   /// training mode, so call Module::eval() first. Throws not_found if the version lacks a name;

@@ -37,7 +37,7 @@ struct FakeEvent : FakeObject {
 struct FakeBuffer : FakeObject {
   std::vector<std::byte> own{};  ///< empty if the host's memory is used in place
   std::span<std::byte> bytes{};
-  bool is_taken = false;  ///< a run has reused its memory for a result
+  bool is_taken = false;  ///< a run has put a result in this buffer
 };
 struct FakeExecutable : FakeObject {
   std::string text{};

@@ -97,7 +97,7 @@ TEST_F(StateKeeperTest, GivesATensorOnce) {
 }
 
 /// If a loop makes its model again before the first step, the second model gets the same kept
-/// state. A model that is made in a later step gets new state.
+/// state. After it, a model gets only state that no other model has taken.
 TEST_F(StateKeeperTest, WhatIsDroppedInTheFirstStepIsTheNextOnes) {
   const auto weight = first.update("w", kWeight);
   const auto moment = first.update("m", kWeight);

@@ -313,7 +313,7 @@ TEST(Why, ATracerThatLetsItRunIsARemark) {
   EXPECT_EQ(why.remarks[0], "strace (pid 812) traces pid 4712, but lets it run");
 }
 
-/// A process under strace, or with CPU time that signals limit, is stopped only for moments.
+/// strace, and tools that limit CPU time by SIGSTOP, stop a process only for moments.
 TEST(Why, AProcessThatHasRunBetweenTheLooksIsNotStopped) {
   MadeJob before(2, 1);
   MadeJob now(2, 1);

@@ -220,8 +220,8 @@ TEST(Branches, RefuseAPlanThatRunsThemOtherwise) {
 }
 
 TEST(Loops, LoseWhatNobodyNeeds) {
-  // The first carry is read only by the `next` of the second carry, and the third carry only by its
-  // own `next`.
+  // Other than by its own `next`, the first carry is read by the `next` of the second carry, and
+  // the third isn't read at all.
   const Program program = parsed(
       "%2 = loop {length = 3} : i32[]\n%3 = carry %2, %0 : f32[4,8]\n%4 = carry %2, %0 : f32[4,8]\n"
       "%5 = carry %2, %0 : f32[4,8]\n%6 = negate %3 : f32[4,8]\n%7 = add %4, %3 : f32[4,8]\n"

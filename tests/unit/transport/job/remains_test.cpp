@@ -145,8 +145,8 @@ TEST_F(RemainsTest, ADamagedBoardIsNoReasonToStay) {
   EXPECT_EQ(remove_remains(*find()), std::vector<std::string>{});
 }
 
-/// A folder or a link in place of a lock doesn't hide other jobs, and files that aren't weft's
-/// stay.
+/// Jobs are found even if another job's lock is a folder or a link. Files that aren't weft's aren't
+/// removed.
 TEST_F(RemainsTest, ALockThatIsNoFileIsNamedAndKept) {
   plant_memory();
   age();
