@@ -1,6 +1,6 @@
 #pragma once
 /// Format of the shared memory in which the processes of an actor system exchange messages and
-/// blocks, version 3 (native byte order, little-endian hosts). A process of a system is a peer: a
+/// blocks, version 4 (native byte order, little-endian hosts). A process of a system is a peer: a
 /// slot of the table, and an incarnation, which counts the processes that have had the slot.
 ///
 ///   table = TableHeader PeerRow{kPeerCountMax}         "weft-<system>-peers"
@@ -24,7 +24,7 @@ namespace weft {
 
 inline constexpr std::uint64_t kPeerTableMagic = 0x3172'6565'7066'6577;  // "wefpeer1"
 inline constexpr std::uint64_t kMailMagic = 0x316c'6961'6d66'6577;       // "wefmail1"
-inline constexpr std::uint32_t kLaneVersion = 3;
+inline constexpr std::uint32_t kLaneVersion = 4;
 inline constexpr std::uint32_t kPeerCountMax = 256;
 inline constexpr std::uint32_t kPortCountMax = 64;
 inline constexpr std::uint32_t kLaneEntryCount = 64;
@@ -109,8 +109,8 @@ struct Lane {
 static_assert(sizeof(Lane) == 128 + 128 * kLaneEntryCount);
 
 struct PortHead {
-  /// A bit for each lane that has new entries.
-  alignas(128) std::atomic<std::uint64_t> news[kPeerCountMax / 64];
+  /// A bit for each lane at which the taker looks. A sender sets it, and the taker clears it.
+  alignas(128) std::atomic<std::uint64_t> watched[kPeerCountMax / 64];
   /// A bit for each lane whose memory is reserved. A sender sets it before its first entry; it is
   /// never cleared.
   std::atomic<std::uint64_t> opened[kPeerCountMax / 64];

@@ -21,12 +21,14 @@
 ///    dead process's heap.
 /// 6. The taker clears a dead sender's lane before it reports the death as settled. So the entry
 ///    numbers of the next sender begin at 1 in an empty lane.
-/// 7. No wake is lost: the sender stores `number`, sets its bit in `news` and then loads `asleep`;
-///    the taker stores `asleep` and then loads `news`. All are seq_cst.
+/// 7. No wake is lost: the sender stores `number`, sets its bit in `watched` unless it is set, and
+///    then loads `asleep`; the taker stores `asleep`, and then loads `watched` and the numbers of
+///    all watched lanes. All are seq_cst.
 /// 8. Likewise a sender that waits for room loses no wake: it stores `sender_waits` and then loads
 ///    `head`; the taker stores `head` and then loads `sender_waits`.
-/// 9. A sender that finds its bit in `news` set needn't set it: the taker clears the bit and then
-///    reads the lane, in the total order of seq_cst operations. So the taker finds the new entry.
+/// 9. A sender that finds its bit in `watched` set needn't set it: a taker that clears the bit
+///    looks at the lane once more afterwards, in the total order of seq_cst operations. So the
+///    taker finds the new entry.
 
 #include <cstdint>
 #include <functional>

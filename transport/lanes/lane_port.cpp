@@ -8,43 +8,69 @@
 #include "transport/memory/wait.hpp"
 
 namespace weft {
+namespace {
+
+constexpr std::uint32_t kWords = kPeerCountMax / 64;
+/// So many lanes stay watched while they are empty, so that senders that send again and again don't
+/// have to set their bits each time. A thread that waits looks at each of them.
+constexpr int kWatchedWhenEmpty = 4;
+
+}  // namespace
 
 LanePort::LanePort(Peers& peers, Blocks& blocks, std::uint32_t port)
     : peers_(&peers), blocks_(&blocks), port_(port), head_(&peers.own().port(port)) {}
 
 bool LanePort::has_news() const noexcept {
-  for (std::size_t word = 0; word < open_.size(); ++word) {
-    if (open_[word] != 0 || head_->news[word].load(std::memory_order_seq_cst) != 0) return true;
+  for (std::uint32_t word = 0; word < kWords; ++word) {
+    for (std::uint64_t lanes = head_->watched[word].load(std::memory_order_seq_cst); lanes != 0;
+         lanes &= lanes - 1) {
+      if (has_entry(word * 64 + static_cast<std::uint32_t>(std::countr_zero(lanes)))) return true;
+    }
   }
   return false;
 }
 
-/// Returns the first lane after the last used one, in cyclic order, that may have an entry.
-std::optional<std::uint32_t> LanePort::next_lane() {
-  for (std::size_t word = 0; word < open_.size(); ++word) {
-    std::atomic<std::uint64_t>& news = head_->news[word];
-    if (news.load(std::memory_order_relaxed) != 0) {
-      open_[word] |= news.exchange(0, std::memory_order_seq_cst);
-    }
-  }
-  constexpr std::uint32_t kWords = kPeerCountMax / 64;
+/// Returns whether the lane has an entry that take_from() hasn't seen. It may be a corrupt one.
+bool LanePort::has_entry(std::uint32_t sender) const noexcept {
+  const Lane& lane = peers_->own().lane(port_, sender);
+  const std::uint64_t taken = taken_[sender];
+  const std::uint64_t before = taken >= kLaneEntryCount ? taken + 1 - kLaneEntryCount : 0;
+  return lane.entries[taken % kLaneEntryCount].number.load(std::memory_order_seq_cst) != before;
+}
+
+std::optional<InMessage> LanePort::take() {
   const std::uint32_t first = (last_ + 1) % kPeerCountMax;
+  // The word with the first lane is visited twice: for the lanes from there on, and for the others.
   for (std::uint32_t step = 0; step <= kWords; ++step) {
     const std::uint32_t word = (first / 64 + step) % kWords;
-    std::uint64_t lanes = open_[word];
-    if (step == 0) lanes &= ~std::uint64_t{0} << (first % 64);
-    if (lanes != 0) return word * 64 + static_cast<std::uint32_t>(std::countr_zero(lanes));
+    std::uint64_t lanes = head_->watched[word].load(std::memory_order_seq_cst);
+    const std::uint64_t from_first = ~std::uint64_t{0} << (first % 64);
+    if (step == 0) lanes &= from_first;
+    if (step == kWords) lanes &= ~from_first;
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const std::uint32_t lane = word * 64 + static_cast<std::uint32_t>(std::countr_zero(lanes));
+      if (!has_entry(lane) && !unwatch(lane)) continue;
+      last_ = lane;
+      if (std::optional<InMessage> message = take_from(lane)) return message;
+    }
   }
   return std::nullopt;
 }
 
-std::optional<InMessage> LanePort::take() {
-  while (const std::optional<std::uint32_t> lane = next_lane()) {
-    last_ = *lane;
-    if (std::optional<InMessage> message = take_from(*lane)) return message;
-    open_[*lane / 64] &= ~(std::uint64_t{1} << (*lane % 64));
+/// Stops watching an empty lane, unless few lanes are watched. Returns whether an entry has come
+/// meanwhile. The lane is then still watched.
+bool LanePort::unwatch(std::uint32_t sender) {
+  int watched = 0;
+  for (const auto& word : head_->watched) {
+    watched += std::popcount(word.load(std::memory_order_relaxed));
   }
-  return std::nullopt;
+  if (watched <= kWatchedWhenEmpty) return false;
+  std::atomic<std::uint64_t>& word = head_->watched[sender / 64];
+  const std::uint64_t bit = std::uint64_t{1} << (sender % 64);
+  word.fetch_and(~bit, std::memory_order_seq_cst);
+  if (!has_entry(sender)) return false;
+  word.fetch_or(bit, std::memory_order_seq_cst);
+  return true;
 }
 
 std::optional<InMessage> LanePort::take_from(std::uint32_t sender) {
@@ -55,8 +81,9 @@ std::optional<InMessage> LanePort::take_from(std::uint32_t sender) {
   if (number != awaited) {
     const std::uint64_t before = awaited > kLaneEntryCount ? awaited - kLaneEntryCount : 0;
     if (number == before) return std::nullopt;
-    // The lane is empty until the sender sends again.
-    open_[sender / 64] &= ~(std::uint64_t{1} << (sender % 64));
+    // The sender sets the bit when it sends again.
+    head_->watched[sender / 64].fetch_and(~(std::uint64_t{1} << (sender % 64)),
+                                          std::memory_order_seq_cst);
     fail(Errc::corrupt, "port {}: process {} wrote number {} where message {} is expected", port_,
          sender, number, awaited);
   }

@@ -51,7 +51,8 @@ class LanePort {
   std::optional<InMessage> take_from(std::uint32_t sender);
   void read(const Entry& entry, InMessage& message);
   void read_long(BlockId block, InMessage& message);
-  std::optional<std::uint32_t> next_lane();
+  bool has_entry(std::uint32_t sender) const noexcept;
+  bool unwatch(std::uint32_t sender);
   void skip(std::uint32_t sender);
   void give_room(Lane& lane, std::uint64_t taken);
 
@@ -60,9 +61,6 @@ class LanePort {
   std::uint32_t port_;
   PortHead* head_;
   std::array<std::uint64_t, kPeerCountMax> taken_{};
-  /// A bit for each lane that may have entries: the bit was taken from `news`, and the lane wasn't
-  /// found empty since.
-  std::array<std::uint64_t, kPeerCountMax / 64> open_{};
   std::uint32_t last_ = kPeerCountMax - 1;  ///< the lane from which the last message came
   std::atomic<bool> woken_{false};
 };

@@ -90,9 +90,9 @@ BlockId LaneSender::put_in_block(const OutMessage& message) {
 
 void LaneSender::ring(Ring when) {
   const std::uint64_t bit = std::uint64_t{1} << (self_ % 64);
-  std::atomic<std::uint64_t>& news = port_->news[self_ / 64];
-  if ((news.load(std::memory_order_seq_cst) & bit) == 0) {
-    news.fetch_or(bit, std::memory_order_seq_cst);
+  std::atomic<std::uint64_t>& watched = port_->watched[self_ / 64];
+  if ((watched.load(std::memory_order_seq_cst) & bit) == 0) {
+    watched.fetch_or(bit, std::memory_order_seq_cst);
   }
   if (when == Ring::if_asleep && bell_->asleep.load(std::memory_order_seq_cst) == 0) return;
   bell_->rung.fetch_add(1, std::memory_order_seq_cst);

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -10,6 +13,7 @@
 
 #include "tests/support/child_process.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
 #include "transport/lanes/burial.hpp"
 #include "transport/lanes/lane_node.hpp"
 
@@ -261,6 +265,79 @@ TEST_F(Lanes, AMessageWakesASleepingTaker) {
     }
     EXPECT_EQ(text_of(message->body()), std::to_string(i));
   }
+}
+
+/// A port watches at most four empty lanes. The other senders must say that they have sent.
+TEST_F(Lanes, MessagesOfManySendersArriveAgainAndAgain) {
+  const auto taker = join();
+  std::vector<std::unique_ptr<LaneNode>> senders(9);
+  for (auto& sender : senders) sender = join();
+  for (int round = 0; round < 3; ++round) {
+    for (auto& sender : senders) {
+      ASSERT_TRUE(send(*sender, *taker, "a"));
+      ASSERT_TRUE(send(*sender, *taker, "b"));
+    }
+    std::string texts;
+    while (taker->port(0).has_news()) texts += take_text(*taker);
+    EXPECT_EQ(texts, "aaaaaaaaabbbbbbbbb");
+    EXPECT_EQ(take_text(*taker), "nothing");
+    int watched = 0;
+    for (const auto& word : taker->peers().own().port(0).watched)
+      watched += std::popcount(word.load());
+    EXPECT_EQ(watched, 4);
+  }
+  ASSERT_TRUE(send(*senders[8], *taker, "one"));
+  ASSERT_TRUE(send(*senders[0], *taker, "two"));
+  EXPECT_TRUE(taker->port(0).has_news());
+  EXPECT_EQ(take_text(*taker), "two");
+  EXPECT_EQ(take_text(*taker), "one");
+}
+
+/// Senders send while the taker, which has nothing to do in between, stops watching their lanes.
+TEST_F(Lanes, NoMessageIsMissedWhileLanesAreUnwatched) {
+  constexpr int kSenders = 6;
+  constexpr int kMessages = 20'000;
+  const auto taker = join();
+  std::vector<std::unique_ptr<LaneNode>> nodes(kSenders);
+  for (auto& node : nodes) node = join();
+  std::vector<std::jthread> threads;
+  for (auto& node : nodes) {
+    threads.emplace_back([&sender = *node, &taker] {
+      for (int i = 0; i < kMessages; ++i) {
+        while (!send(sender, *taker, "x")) std::this_thread::yield();
+      }
+    });
+  }
+  for (int taken = 0; taken < kSenders * kMessages;) {
+    if (take(*taker)) {
+      ++taken;
+    } else {
+      taker->port(0).wait(10, std::chrono::seconds(60));
+    }
+  }
+  EXPECT_FALSE(taker->port(0).has_news());
+}
+
+TEST_F(Lanes, TheirBytesStay) {
+  const auto taker = join({.port_count = 1, .heap_bytes = std::size_t{1} << 20});
+  const auto sender = join({.port_count = 1, .heap_bytes = std::size_t{1} << 20});
+  const BlockId tensor = block(*sender, "tensor");
+  send(*sender, *taker, "short", {tensor}, {.call = 7, .target = 8, .kind = 9});
+  send(*sender, *taker, std::string(kInlineBodyBytes + 1, 'l'), {}, {.call = 10});
+  taker->peers().own().call(0).store(11);
+  EXPECT_EQ(take_text(*taker), "short");
+
+  std::string bytes;
+  const auto add = [&](const auto& object, std::size_t size) {
+    bytes.append(reinterpret_cast<const char*>(&object), size);
+  };
+  PeerMemory& own = taker->peers().own();
+  add(own.port(0), sizeof(PortHead));
+  add(own.lane(0, sender->self().slot), offsetof(Lane, entries) + 3 * sizeof(Entry));
+  add(own.call(0), sizeof(std::uint64_t));
+  add(row(*sender, tensor), 2 * sizeof(LedgerRow));  // of the tensor and of the long body
+  bytes.append(reinterpret_cast<const char*>(sender->peers().own().heap()), kBlockBytesMin + 128);
+  testing::expect_golden("lane-v4.bin", bytes);
 }
 
 TEST_F(Lanes, WhatADeadProcessSentStillArrives) {

@@ -10,6 +10,7 @@
 
 #include "tests/support/child_process.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
 #include "transport/published/row_order.hpp"
 #include "transport/published/row_reader.hpp"
 #include "transport/published/row_sender.hpp"
@@ -230,6 +231,27 @@ TEST_F(RowsOfAJob, OfASenderThatLiesAreSkipped) {
   ASSERT_TRUE(send(sender, 3, 8));
   order.take();
   EXPECT_EQ(read(0), 3);
+}
+
+TEST_F(RowsOfAJob, TheirBytesStay) {
+  RowSender sender(job_, "steps");
+  ASSERT_TRUE(send(sender, 100, 10, 3));  // two blocks
+  RowOrder order(memory_);
+  order.take();
+  ASSERT_TRUE(send(sender, 200, 1, 4));  // hasn't been taken
+  std::memset(header().control_root, 0, sizeof(RowHeader::control_root));
+
+  std::string bytes;
+  const auto add = [&](const void* from, std::size_t size) {
+    bytes.append(static_cast<const char*>(from), size);
+  };
+  const std::size_t table = sizeof(RowHeader) + kFields.size() * sizeof(TensorEntry);
+  add(memory_.segment().data(), table + header().name_bytes);
+  add(&memory_.block(0), 3 * sizeof(RowBlock));
+  add(&memory_.arrival(1), 2 * sizeof(std::uint64_t));
+  add(&memory_.chunk(0), sizeof(RowChunk));
+  add(memory_.row(0, 0), 3 * 8 * 16);
+  testing::expect_golden("rows-v1.bin", bytes);
 }
 
 }  // namespace

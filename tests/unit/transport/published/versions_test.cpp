@@ -9,6 +9,7 @@
 
 #include "tests/support/child_process.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/golden.hpp"
 #include "transport/published/version_reader.hpp"
 #include "transport/published/version_writer.hpp"
 
@@ -207,6 +208,24 @@ TEST(PublishedNames, ArePartsOfFileNames) {
   }
   expect_error(Errc::invalid_argument, {"1 to 63 letters"},
                [&] { require_published_name(std::string(64, 'x'), "Publisher"); });
+}
+
+TEST_F(Versions, TheirBytesStay) {
+  ASSERT_TRUE(publish(5, 1));
+  ASSERT_TRUE(publish(7, 2));
+  const VersionReader reader(job_, "policy");
+  const auto held = VersionReader(job_, "policy").hold_newest();  // as a reader that has died
+  ASSERT_TRUE(held);
+  std::memset(memory_.header().control_root, 0, sizeof(PublishedHeader::control_root));
+
+  std::string bytes;
+  const auto add = [&](const std::byte* from, std::size_t size) {
+    bytes.append(reinterpret_cast<const char*>(from), size);
+  };
+  const std::size_t table = sizeof(PublishedHeader) + kTensors.size() * sizeof(TensorEntry);
+  add(memory_.ledger().data(), table + memory_.header().name_bytes);
+  for (std::uint32_t place = 0; place < 2; ++place) add(memory_.place(place), 64);
+  testing::expect_golden("versions-v1.bin", bytes);
 }
 
 }  // namespace
