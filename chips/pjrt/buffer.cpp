@@ -1,5 +1,7 @@
 #include "chips/pjrt/buffer.hpp"
 
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include <weft/tensor/error.hpp>
@@ -94,6 +96,25 @@ void Buffer::download(std::span<std::byte> to) const {
   arguments->size = to.size();
   plugin.call(kToHost, arguments);
   Event(client_, arguments->event).await();
+}
+
+Event Buffer::begin_download(std::span<std::byte> to, int rank) const {
+  std::array<std::int64_t, kDimCountMax> minor_to_major{};
+  for (int dim = 0; dim < rank; ++dim) {
+    minor_to_major[static_cast<std::size_t>(dim)] = rank - 1 - dim;
+  }
+  HostLayout layout{};
+  layout.head.struct_size = sizeof layout;
+  layout.tiled_head.struct_size = offsetof(HostLayout, type) - offsetof(HostLayout, tiled_head);
+  layout.minor_to_major = minor_to_major.data();
+  layout.rank = static_cast<std::size_t>(rank);
+  Block<ToHostArgs> arguments;
+  arguments->buffer = handle_;
+  arguments->layout = &layout;
+  arguments->to = to.data();
+  arguments->size = to.size();
+  client_->plugin().call(kToHost, arguments);
+  return {client_, arguments->event};
 }
 
 }  // namespace weft::pjrt

@@ -52,6 +52,10 @@ class Buffer {
   /// Copies the elements, in row-major order, to `to` and waits for that. Throws invalid_argument
   /// if `to` has another size.
   void download(std::span<std::byte> to) const;
+  /// Begins to copy the elements of the buffer, which has this number of dims, in row-major order
+  /// to `to`, which has their size and must live until the event. The buffer may be destroyed
+  /// before the event.
+  Event begin_download(std::span<std::byte> to, int rank) const;
 
  private:
   std::shared_ptr<const Client> client_{};

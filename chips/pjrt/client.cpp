@@ -90,7 +90,6 @@ void Client::create(const CompileFlags& options) {
 
 std::optional<DeviceMemory> Client::memory(std::size_t device) const {
   if (!plugin_.has(kMemoryStats)) return std::nullopt;
-  constexpr int kUnimplemented = 12;
   Block<MemoryStatsArgs> stats;
   stats->device = devices_.at(device).handle;
   try {
@@ -182,6 +181,13 @@ Buffer Client::from_host(std::size_t device, const void* data, ElementType type,
     done.await();
   }
   return buffer;
+}
+
+Buffer Client::from_host(std::size_t device, const void* data, const TensorType& type,
+                         HostMemory semantics) const {
+  std::vector<std::int64_t> dims;
+  for (int dim = 0; dim < type.shape.size(); ++dim) dims.push_back(type.shape[dim]);
+  return from_host(device, data, element_type(type.dtype), dims, semantics);
 }
 
 }  // namespace weft::pjrt

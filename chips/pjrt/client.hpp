@@ -66,6 +66,8 @@ class Client : public std::enable_shared_from_this<Client> {
   /// word. The memory must then outlive the buffer, and the one that a run makes of it.
   Buffer from_host(std::size_t device, const void* data, ElementType type,
                    std::span<const std::int64_t> dims, HostMemory semantics) const;
+  Buffer from_host(std::size_t device, const void* data, const TensorType& type,
+                   HostMemory semantics) const;
 
  private:
   Client(const Plugin& plugin, Warn warn);

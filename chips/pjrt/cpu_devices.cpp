@@ -44,6 +44,11 @@ DeviceLease CpuDevices::lease(int chips) {
   return {std::move(client), number};
 }
 
+std::shared_ptr<Client> CpuDevices::shared_client(int devices) {
+  const std::lock_guard lock(mutex_);
+  return client_for(devices - 1, 1);
+}
+
 void CpuDevices::give_back(int number) {
   const std::lock_guard lock(mutex_);
   used_.erase(number);

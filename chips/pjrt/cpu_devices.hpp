@@ -41,6 +41,9 @@ class CpuDevices {
   /// client gets at least that many. Throws unavailable, with the command that installs a plug-in,
   /// if there is none for CPUs, and the errors of Plugin::load(), Client::make() and test_plugin().
   DeviceLease lease(int chips);
+  /// Returns a client with at least that many devices, which engines may share: none of its
+  /// programs waits for weft. Throws the errors of lease().
+  std::shared_ptr<Client> shared_client(int devices);
   /// Returns the executable of a text. It is compiled if no plan that lives has it; chips that load
   /// the same text at once compile it once.
   std::shared_ptr<const Executable> compile(Client& client, const std::string& text);

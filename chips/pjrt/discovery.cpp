@@ -190,6 +190,7 @@ std::string_view install_command(DeviceKind kind) {
     case DeviceKind::tpu: return "pip install libtpu";
     case DeviceKind::cpu:
     case DeviceKind::pjrt_cpu:
+    case DeviceKind::pjrt_mirrored:
     case DeviceKind::automatic: break;
   }
   return "pip install lammps-jax-pjrt-cpu";

@@ -59,8 +59,9 @@ std::string Executable::serialize() const {
   return bytes;
 }
 
-std::vector<LaunchedRun> Executable::launch_replicas(
-    std::span<const std::vector<void*>> arguments) const {
+std::vector<LaunchedRun> Executable::launch_replicas(std::span<const std::vector<void*>> arguments,
+                                                     std::span<const std::int64_t> kept,
+                                                     void* context) const {
   std::vector<void* const*> argument_rows;
   for (const std::vector<void*>& row : arguments) argument_rows.push_back(row.data());
   std::vector<std::vector<void*>> outputs(arguments.size(), std::vector<void*>(num_outputs_));
@@ -68,11 +69,27 @@ std::vector<LaunchedRun> Executable::launch_replicas(
   for (std::vector<void*>& row : outputs) output_rows.push_back(row.data());
   std::vector<void*> done(arguments.size());
   Block<ExecuteOptions> options;
+  options->kept_inputs = kept.data();
+  options->kept_count = kept.size();
+  options->context = context;
   execute(options.get(), {argument_rows, arguments.front().size(), output_rows.data(), done.data()},
           nullptr);
   std::vector<LaunchedRun> runs;
   for (std::size_t i = 0; i < done.size(); ++i) runs.push_back(run_of(outputs[i], done[i]));
   return runs;
+}
+
+std::optional<std::int64_t> Executable::temporary_bytes() const {
+  if (!client_->plugin().has(kCompiledMemory)) return std::nullopt;
+  Block<CompiledMemoryArgs> arguments;
+  arguments->executable = executable_;
+  try {
+    client_->plugin().call(kCompiledMemory, arguments);
+  } catch (const PluginError& error) {
+    if (error.status() == kUnimplemented) return std::nullopt;
+    throw;
+  }
+  return arguments->temporary_bytes;
 }
 
 void Executable::execute(ExecuteOptions* options, const Rows& rows, void* device) const {

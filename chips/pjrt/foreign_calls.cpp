@@ -149,6 +149,8 @@ std::int64_t register_with(const Plugin& plugin) {
 
 }  // namespace
 
+void register_foreign_calls(const Plugin& plugin) { register_with(plugin); }
+
 ForeignContext::ForeignContext(std::shared_ptr<const Client> client, ForeignReceiver& receiver)
     : client_(std::move(client)) {
   const Plugin& plugin = client_->plugin();

@@ -29,11 +29,14 @@ class ForeignReceiver {
   virtual void on_custom_op(const ForeignCall& call) = 0;
 };
 
+/// Registers weft's functions with the plug-in, once in a process; programs that call them compile
+/// only then. Throws unavailable if the plug-in has no foreign calls.
+void register_foreign_calls(const Plugin& plugin);
+
 /// Connects runs with the receiver of their calls. It must outlive the runs.
 class ForeignContext {
  public:
-  /// Registers weft's functions with the plug-in, once in a process; programs that call them
-  /// compile only then. Throws unavailable if the plug-in has no foreign calls.
+  /// Also does what register_foreign_calls() does.
   ForeignContext(std::shared_ptr<const Client> client, ForeignReceiver& receiver);
   ForeignContext(const ForeignContext&) = delete;
   ForeignContext& operator=(const ForeignContext&) = delete;

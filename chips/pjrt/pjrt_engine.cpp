@@ -186,10 +186,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
     const std::uint64_t offset = of.role == StableHloArgument::Role::input
                                      ? buffers.inputs[of.number]
                                      : buffers.outputs[of.number];
-    std::vector<std::int64_t> dims;
-    for (int dim = 0; dim < of.type.shape.size(); ++dim) dims.push_back(of.type.shape[dim]);
-    return lease.client().from_host(lease.device(), base + offset,
-                                    pjrt::element_type(of.type.dtype), dims,
+    return lease.client().from_host(lease.device(), base + offset, of.type,
                                     pjrt::HostMemory::used_in_place);
   }
 

@@ -168,7 +168,6 @@ void* Plugin::address(std::size_t offset) const {
 }
 
 void Plugin::call(std::size_t offset, std::string_view name, void* arguments) const {
-  constexpr int kUnimplemented = 12;
   void* const function = address(offset);
   if (function == nullptr) {
     throw PluginError(kUnimplemented, fmt::format("{}: it lacks {}", this->name(), name), "");

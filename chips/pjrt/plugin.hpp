@@ -12,14 +12,17 @@
 
 namespace weft::pjrt {
 
+/// The code of a function that a plug-in lacks.
+inline constexpr int kUnimplemented = 12;
+
 /// An error of a plug-in. Its text names the plug-in, its version and the function, and has the
 /// plug-in's words.
 class PluginError final : public Error {
  public:
   PluginError(int status, const std::string& text, std::string words);
 
-  /// The plug-in's own code: 3 for an invalid argument, 8 for too little memory, 12 for a function
-  /// that the plug-in lacks.
+  /// The plug-in's own code, such as 3 for an invalid argument, 8 for too little memory, or
+  /// kUnimplemented.
   int status() const noexcept { return status_; }
   const std::string& words() const noexcept { return words_; }
 

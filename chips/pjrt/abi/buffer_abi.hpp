@@ -46,10 +46,21 @@ struct FromHostArgs {
   void* done_event;
   void* buffer;
 };
+/// The order of elements in the host's memory. Its tiles are none.
+struct HostLayout {
+  Head head;
+  Head tiled_head;
+  const std::int64_t* minor_to_major;  ///< the numbers of the dims, the last one first if row-major
+  std::size_t rank;
+  const std::int64_t* tile_dims;
+  const std::size_t* tile_sizes;
+  std::size_t tile_count;
+  int type;  ///< 0: dims and tiles, as here
+};
 struct ToHostArgs {
   Head head;
   void* buffer;
-  void* layout;
+  const HostLayout* layout;  ///< null: the order that the buffer has on its device
   void* to;
   std::size_t size;
   void* event;

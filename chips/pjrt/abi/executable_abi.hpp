@@ -37,6 +37,16 @@ struct CountArgs {
   void* executable;
   std::size_t count;
 };
+/// The bytes that a program needs on a device, as far as weft reads them.
+struct CompiledMemoryArgs {
+  Head head;
+  void* executable;
+  std::int64_t code_bytes;
+  std::int64_t argument_bytes;
+  std::int64_t output_bytes;
+  std::int64_t alias_bytes;
+  std::int64_t temporary_bytes;
+};
 struct SerializeArgs {
   Head head;
   void* executable;
@@ -85,5 +95,8 @@ struct ExecuteArgs {
   void* device;           ///< null: the devices for which the program was compiled
 };
 inline constexpr Function<ExecuteArgs> kExecute{55, "PJRT_LoadedExecutable_Execute"};
+
+inline constexpr Function<CompiledMemoryArgs> kCompiledMemory{
+    96, "PJRT_Executable_GetCompiledMemoryStats"};
 
 }  // namespace weft::pjrt

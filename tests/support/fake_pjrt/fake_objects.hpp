@@ -92,7 +92,7 @@ struct FakeState {
   std::condition_variable changed{};
   FakePlugin plugin{};
   FakeObjects objects{plugin};
-  /// Runs that wait for release(), each with the event that becomes ready at its end.
+  /// Runs and copies that wait for release(), and the events of their ends.
   std::vector<std::pair<std::function<void()>, void*>> held{};
   /// With `keeps_weights`: for each address, the bytes of the first argument there.
   std::map<const std::byte*, std::vector<std::byte>> kept{};

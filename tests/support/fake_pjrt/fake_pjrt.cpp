@@ -92,11 +92,16 @@ void destroy_executable(ExecutableArgs& args) {
   state().objects.destroy<FakeExecutable>(args.executable, "executable");
 }
 
-/// Begins the held runs.
+std::size_t held() {
+  const std::lock_guard lock(state().mutex);
+  return state().held.size();
+}
+
+/// Does what is held.
 void release() {
   const std::lock_guard lock(state().mutex);
-  for (const auto& [run, event] : state().held) {
-    run();
+  for (const auto& [work, event] : state().held) {
+    work();
     if (auto* const ended = state().objects.find<FakeEvent>(event)) ended->is_ready = true;
   }
   state().held.clear();
@@ -217,6 +222,7 @@ extern "C" {
 [[gnu::visibility("default")]] weft::testing::FakePlugin* weft_fake_plugin() {
   weft::testing::FakePlugin& plugin = weft::testing::state().plugin;
   plugin.release = weft::testing::release;
+  plugin.held = weft::testing::held;
   return &plugin;
 }
 

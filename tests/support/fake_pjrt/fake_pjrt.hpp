@@ -31,6 +31,7 @@ struct FakeRun {
   std::vector<FakeArray> arguments;
   std::vector<FakeArray> results;
   std::set<std::string> false_flags;  ///< compiler flags that were set to false
+  std::size_t replica = 0;
 };
 using FakeModule = std::function<void(const FakeRun& run)>;
 
@@ -51,6 +52,7 @@ struct FakePlugin {
   std::function<void()> on_client{};  ///< is called when a client is made
 
   bool holds_runs = false;      ///< runs don't begin until release()
+  bool holds_copies = false;    ///< copies to the host aren't done until release()
   bool copies_results = false;  ///< never writes a result to the place of an argument
   bool keeps_weights = false;   ///< uses the first values that were at an address
   bool loses_nan = false;       ///< maximum and minimum drop NaNs
@@ -61,8 +63,10 @@ struct FakePlugin {
   /// The number of objects that haven't been destroyed.
   std::size_t live_objects = 0;
   int compilations = 0;
+  std::size_t bytes_to_host = 0;  ///< of all copies to the host
 
-  std::function<void()> release{};  ///< begins the held runs
+  std::function<void()> release{};      ///< does what is held
+  std::function<std::size_t()> held{};  ///< returns the number of runs and copies that are held
 };
 
 /// The name and the type of the function that tests look up with dlsym().

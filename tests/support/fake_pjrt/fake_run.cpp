@@ -88,13 +88,14 @@ std::span<std::byte> seen(const FakeExecutable& executable, std::span<std::byte>
 
 std::function<void()> run_of(const FakeExecutable& executable,
                              std::span<FakeBuffer* const> arguments,
-                             std::span<FakeBuffer* const> results) {
+                             std::span<FakeBuffer* const> results, std::size_t replica) {
   const auto module = state().plugin.modules.find(executable.signature.name);
   if (module == state().plugin.modules.end()) {
     throw FakeError(kUnimplemented,
                     "no test has said what this module computes: " + executable.signature.name);
   }
   FakeRun run;
+  run.replica = replica;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     run.arguments.push_back(
         {executable.signature.arguments[i].type.text, seen(executable, arguments[i]->bytes)});
@@ -195,25 +196,33 @@ void to_host(ToHostArgs& args) {
     return;
   }
   if (args.size < buffer.bytes.size()) state().objects.misuse("the host's memory is too small");
-  std::ranges::copy(buffer.bytes, static_cast<std::byte*>(args.to));
-  args.event = new_event(true);
+  if (args.layout != nullptr && args.layout->tile_count != 0) {
+    state().objects.misuse("the host's layout has tiles");
+  }
+  state().plugin.bytes_to_host += buffer.bytes.size();
+  const bool is_held = state().plugin.holds_copies;
+  args.event = new_event(!is_held);
+  auto* const to = static_cast<std::byte*>(args.to);
+  if (!is_held) {
+    std::ranges::copy(buffer.bytes, to);
+    return;
+  }
+  const std::vector<std::byte> bytes(buffer.bytes.begin(), buffer.bytes.end());
+  state().held.emplace_back([bytes, to] { std::ranges::copy(bytes, to); }, args.event);
 }
 
 void unsafe_pointer(AddressArgs& args) {
   args.address = reinterpret_cast<std::uintptr_t>(readable(args.buffer).bytes.data());
 }
 
-void execute(ExecuteArgs& args) {
-  const auto& executable = state().objects.get<FakeExecutable>(args.loaded, "executable");
+namespace {
+
+/// Executes a program on one of the devices of a launch.
+void execute_on(const FakeExecutable& executable, const ExecuteArgs& args, std::size_t replica) {
   const auto& expected = executable.signature.arguments;
-  if (args.device_count != 1 || args.argument_count != expected.size()) {
-    throw FakeError(kInvalidArgument, "Execution supplied " + std::to_string(args.argument_count) +
-                                          " arguments but compiled program expected " +
-                                          std::to_string(expected.size()));
-  }
   std::vector<FakeBuffer*> arguments;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    arguments.push_back(&readable(args.arguments[0][i]));
+    arguments.push_back(&readable(args.arguments[replica][i]));
     if (arguments.back()->bytes.size() != expected[i].type.bytes) {
       throw FakeError(kInvalidArgument, "argument " + std::to_string(i) + " has another size");
     }
@@ -222,15 +231,28 @@ void execute(ExecuteArgs& args) {
   const std::span kept_inputs(args.options->kept_inputs, args.options->kept_count);
   for (std::size_t k = 0; k < executable.signature.results.size(); ++k) {
     results.push_back(state().objects.add(place_result(executable, k, arguments, kept_inputs)));
-    args.outputs[0][k] = results.back();
+    args.outputs[replica][k] = results.back();
   }
-  std::function<void()> run = run_of(executable, arguments, results);
-  args.done_events[0] = new_event(!state().plugin.holds_runs);
+  std::function<void()> run = run_of(executable, arguments, results, replica);
+  args.done_events[replica] = new_event(!state().plugin.holds_runs);
   if (state().plugin.holds_runs) {
-    state().held.emplace_back(std::move(run), args.done_events[0]);
+    state().held.emplace_back(std::move(run), args.done_events[replica]);
   } else {
     run();
   }
+}
+
+}  // namespace
+
+void execute(ExecuteArgs& args) {
+  const auto& executable = state().objects.get<FakeExecutable>(args.loaded, "executable");
+  const std::size_t expected = executable.signature.arguments.size();
+  if (args.device_count != executable.options.replicas || args.argument_count != expected) {
+    throw FakeError(kInvalidArgument, "Execution supplied " + std::to_string(args.argument_count) +
+                                          " arguments but compiled program expected " +
+                                          std::to_string(expected));
+  }
+  for (std::size_t i = 0; i < args.device_count; ++i) execute_on(executable, args, i);
 }
 
 // Makes the functions above the modules of the self-test.
