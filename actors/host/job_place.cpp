@@ -15,6 +15,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/link/environment.hpp"
+#include "chips/registry/registry.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/blackbox/box_clock.hpp"
 #include "transport/job/private_file.hpp"
@@ -183,8 +184,11 @@ BlackBoxWriter JobPlace::make_box(const JobSpec& spec) const {
                                  .level = trace_level_of_environment()});
 }
 
-JobMemory JobPlace::make_memory(int num_chips) const {
-  JobMemoryOptions options{.job = id_, .num_chips = num_chips, .control_root = root_};
+JobMemory JobPlace::make_memory(const JobSpec& spec) const {
+  JobMemoryOptions options{.job = id_,
+                           .num_chips = spec.chips_per_host(),
+                           .arena_capacity = chip_kind(spec.device.kind).arena_capacity,
+                           .control_root = root_};
   if (const char* const text = std::getenv(kArenaVariable)) {
     options.arena_capacity = arena_capacity(text);
   }

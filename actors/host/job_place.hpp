@@ -54,7 +54,9 @@ class JobPlace {
   Board make_board(const JobSpec& spec, const std::string& run_dir) const;
   /// Also throws invalid_argument for an invalid WEFT_TRACE.
   BlackBoxWriter make_box(const JobSpec& spec) const;
-  JobMemory make_memory(int num_chips) const;
+  /// Makes the memory of the host's chips. Also throws invalid_argument for an invalid
+  /// WEFT_ARENA_BYTES.
+  JobMemory make_memory(const JobSpec& spec) const;
 
   /// Writes the secret of a job of several hosts into the control folder, for the workers. Throws
   /// io.

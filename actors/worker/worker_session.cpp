@@ -70,9 +70,11 @@ WorkerSession::WorkerSession(WorkerLink& link, const WorkerIdentity& identity,
       resumed_(start.resume.empty() ? nullptr
                                     : std::make_shared<ResumedState>(StateFile::open(start.resume),
                                                                      assignment.resume_partial)),
-      own_memory_(has_mesh()
-                      ? std::nullopt
-                      : std::optional(JobMemory::anonymous({.job = job_id_, .num_chips = 1}))),
+      own_memory_(
+          has_mesh()
+              ? std::nullopt
+              : std::optional(JobMemory::anonymous(
+                    {.job = job_id_, .num_chips = 1, .arena_capacity = kind_.arena_capacity}))),
       wires_({.job_id = job_id_,
               .worker = worker_,
               .generation = start.generation,

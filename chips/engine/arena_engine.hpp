@@ -1,12 +1,13 @@
 #pragma once
-/// ArenaEngine: the part of an engine that is the same for all chips whose memory is the arena.
+/// ArenaEngine: the part of an engine that is the same for all chips that use their arena.
 
 #include "chips/engine/engine.hpp"
 #include "transport/job/job_memory.hpp"
 
 namespace weft {
 
-/// The engine of a chip whose memory is its arena, which all processes of the host have mapped.
+/// An engine of a chip whose memory is its arena, which all processes of the host have mapped. The
+/// engine of a chip that has memory of its own has the host's side of that memory in the arena.
 class ArenaEngine : public Engine {
  public:
   /// `memory` is the memory of the host's chips. `memory` and `mesh` must outlive the engine.
@@ -18,11 +19,11 @@ class ArenaEngine : public Engine {
   void settle() noexcept final;
   void reserve(std::uint64_t offset, std::size_t bytes) final;
   void upload(std::uint64_t offset, std::size_t bytes,
-              const std::function<void(std::byte*)>& fill) final;
-  std::byte* host_address(std::uint64_t offset) final { return base_ + offset; }
-  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) final;
-  void download(std::uint64_t offset, std::span<std::byte> to) final;
-  void add_to(StateHash& hash) final;
+              const std::function<void(std::byte*)>& fill) override;
+  std::byte* host_address(std::uint64_t offset) override { return base_ + offset; }
+  void copy_from(int position, std::uint64_t from, std::uint64_t to, std::size_t bytes) override;
+  void download(std::uint64_t offset, std::span<std::byte> to) override;
+  void add_to(StateHash& hash) override;
 
  private:
   JobMemory& memory_;

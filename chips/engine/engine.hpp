@@ -36,8 +36,8 @@ struct RunBuffers {
 };
 
 /// The step that the chip commits with a run. The chip waits until all chips have committed the
-/// step before it writes an output that updates an input, and if `is_awaited`, also before the run
-/// ends (commits.hpp).
+/// input to the arena, it waits until all chips have committed the step. If `is_awaited`, it also
+/// waits for this before the run ends (commits.hpp).
 struct RunCommit {
   std::uint64_t step = 0;
   bool is_awaited = false;
@@ -51,9 +51,10 @@ struct RunCommit {
 /// uses.
 ///
 /// A job can continue after a worker has died, and `weft rescue` can save its state, only on
-/// engines whose memory is the arena in JobMemory. The arena and its reserved ranges outlive the
-/// process that drives the chip, and any process can read them (transport/resume). The target of
-/// such an engine has `keeps_memory`. For other engines, validate() refuses jobs that keep state.
+/// engines that have each committed version of the state in the arena in JobMemory. The arena and
+/// its reserved ranges outlive the process that drives the chip, and any process can read them
+/// (transport/resume). The target of such an engine has `keeps_memory`. For other engines,
+/// validate() refuses jobs that keep state.
 ///
 /// Any thread of any process may call JobMemory::abort() to abort a job. Every function that waits
 /// then throws peer_lost, with the reason, within kSleepSlice (wait.hpp).

@@ -26,6 +26,7 @@ class Elements {
     }
   }
 
+  std::size_t bytes() const { return static_cast<std::size_t>(bytes_); }
   std::uint64_t hash(const std::byte* shard) const {
     const auto dims = static_cast<std::size_t>(dims_);
     if (std::equal(sizes_.begin(), sizes_.begin() + dims_, inside_.begin())) {
@@ -69,15 +70,17 @@ StateHash::StateHash(std::uint64_t step, std::vector<HashedTensor> tensors, cons
       hashes_(pieces_.size()),
       missing_(num_chips()) {}
 
-void StateHash::add(int local_index, const std::byte* arena) {
+void StateHash::add(int local_index, const ReadShard& read) {
   const int position = positions_[static_cast<std::size_t>(local_index)];
   for (std::size_t t = 0; t < tensors_.size(); ++t) {
     const HashedTensor& tensor = tensors_[t];
     const auto sizes = tensor.sharding.local_shape(mesh_, tensor.type.shape);
     const auto offsets = tensor.sharding.offsets(mesh_, position, tensor.type.shape);
     pieces_[at(t, local_index)] = xxh3(std::as_bytes(std::span(offsets)));
-    const std::byte* shard = arena + tensor.offsets[static_cast<std::size_t>(local_index)];
-    hashes_[at(t, local_index)] = Elements(tensor.type, sizes, offsets).hash(shard);
+    const Elements elements(tensor.type, sizes, offsets);
+    const std::byte* shard =
+        read(tensor.offsets[static_cast<std::size_t>(local_index)], elements.bytes());
+    hashes_[at(t, local_index)] = elements.hash(shard);
   }
   if (missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) on_complete_(*this);
 }

@@ -32,7 +32,12 @@ class StateHash {
   StateHash(std::uint64_t step, std::vector<HashedTensor> tensors, const Mesh& mesh,
             std::vector<int> positions, std::function<void(const StateHash&)> on_complete);
 
-  void add(int local_index, const std::byte* arena);
+  /// Returns the bytes of a shard that lies at `offset`, until it is called again.
+  using ReadShard = std::function<const std::byte*(std::uint64_t offset, std::size_t bytes)>;
+  void add(int local_index, const ReadShard& read);
+  void add(int local_index, const std::byte* arena) {
+    add(local_index, [arena](std::uint64_t offset, std::size_t) { return arena + offset; });
+  }
 
   std::uint64_t step() const { return step_; }
   const std::vector<HashedTensor>& tensors() const { return tensors_; }

@@ -6,6 +6,8 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "chips/accelerator/accelerator_engine.hpp"
+#include "chips/accelerator/accelerator_target.hpp"
 #include "chips/cpu/cpu_target.hpp"
 #include "chips/cpu/executor.hpp"
 #include "chips/pjrt/pjrt_engine.hpp"
@@ -14,14 +16,37 @@
 namespace weft {
 namespace {
 
+void require_one_host(const EngineParts& parts, DeviceKind kind) {
+  if (parts.network == nullptr) return;
+  fail(Errc::unavailable,
+       "scaling.device = {} with chips on several hosts: this version runs such chips on one host "
+       "only; use scaling.device = cpu",
+       to_string(kind));
+}
+
 std::unique_ptr<Engine> make_pjrt_engine(EngineParts parts) {
-  if (parts.network != nullptr) {
-    fail(Errc::unavailable,
-         "scaling.device = pjrt:cpu with chips on several hosts: this version runs such chips on "
-         "one host only; use scaling.device = cpu");
-  }
+  require_one_host(parts, DeviceKind::pjrt_cpu);
   return std::make_unique<PjrtEngine>(parts.memory, parts.mesh, parts.position, parts.recorder,
                                       parts.policy, parts.local_index);
+}
+
+template <DeviceKind kind>
+std::unique_ptr<Engine> make_accelerator_engine(EngineParts parts) {
+  require_one_host(parts, kind);
+  return std::make_unique<AcceleratorEngine>(kind, parts.memory, parts.mesh, parts.position,
+                                             parts.recorder, parts.policy, parts.local_index);
+}
+
+/// Buffers have half of an arena. This is more than the memory of any device.
+constexpr std::size_t kAcceleratorArena = std::size_t{512} << 30;
+
+template <DeviceKind kind>
+constexpr ChipKind accelerator(const Target& target) {
+  return {.kind = kind,
+          .target = &target,
+          .make = make_accelerator_engine<kind>,
+          .limitation = [] { return std::string(); },
+          .arena_capacity = kAcceleratorArena};
 }
 
 constexpr ChipKind kKinds[] = {
@@ -36,6 +61,9 @@ constexpr ChipKind kKinds[] = {
      .target = &kPjrtCpuTarget,
      .make = make_pjrt_engine,
      .limitation = [] { return std::string(); }},
+    accelerator<DeviceKind::gpu>(kGpuTarget),
+    accelerator<DeviceKind::tpu>(kTpuTarget),
+    accelerator<DeviceKind::pjrt_mirrored>(kPjrtMirroredTarget),
 };
 
 }  // namespace

@@ -36,6 +36,8 @@ struct ChipKind {
   /// Returns text for the log that says why chips of this kind are slower on this machine than they
   /// could be; "" if they aren't.
   std::string (*limitation)();
+  /// The address space of a chip's arena. It isn't memory yet.
+  std::size_t arena_capacity = JobMemoryOptions{}.arena_capacity;
 };
 
 /// Returns the entry of `kind`, which this version of weft must support. choose_device() returns

@@ -79,6 +79,11 @@ class Maker {
   }
 
   void add_collective(const ActorRow& row) {
+    // A run that a plug-in launches for all chips has no number among collectives.
+    if (row.collective == 0) {
+      if (row.waiting_for >= 0) add(row, node_to(row.waiting_for), row.collective_name);
+      return;
+    }
     if (!mesh_ || !snapshot_.control->knows(row.chip)) {
       if (row.waiting_for >= 0) add(row, node_to(row.waiting_for), row.collective_name);
       return;

@@ -80,8 +80,9 @@ struct Target {
   std::int64_t overlap_work_min;
   /// Whether the host can address the chip's memory (Engine::host_address()).
   bool has_host_address;
-  /// Whether the chip's memory outlives the process that drives the chip. If not, a job can't
-  /// continue after the death of a worker, and can't be rescued.
+  /// Says whether committed versions of the state survive the process that drives the chip, because
+  /// they are in the arena. Otherwise a job can't continue after a worker has died, and can't be
+  /// rescued.
   bool keeps_memory;
 };
 

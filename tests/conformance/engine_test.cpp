@@ -1,6 +1,7 @@
 // Tests that each engine does everything that chips/engine/engine.hpp demands of a kind of chip.
-// The engines are the CPU's, that of a PJRT plug-in for CPUs, and two that run the reference
-// interpreter, of which one has a target that differs from the CPU's in every field.
+// The engines are the CPU's, two for devices of a PJRT plug-in for CPUs (in the arena, and as if
+// they had memory of their own), and two that run the reference interpreter, of which one has a
+// target that differs from the CPU's in every field.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,8 @@
 
 #include <weft/sharding/chip.hpp>
 
+#include "chips/accelerator/accelerator_engine.hpp"
+#include "chips/accelerator/accelerator_target.hpp"
 #include "chips/cpu/cpu_target.hpp"
 #include "chips/engine/state_hash.hpp"
 #include "chips/pjrt/pjrt_engine.hpp"
@@ -44,6 +47,12 @@ std::unique_ptr<Engine> make_pjrt_engine(testing::EngineSetup setup) {
                                       setup.policy, setup.local_index);
 }
 
+std::unique_ptr<Engine> make_mirrored_engine(testing::EngineSetup setup) {
+  return std::make_unique<AcceleratorEngine>(DeviceKind::pjrt_mirrored, setup.memory, setup.mesh,
+                                             setup.position, setup.board, setup.policy,
+                                             setup.local_index);
+}
+
 /// Returns whether there is a plug-in: the one in WEFT_PJRT_PLUGIN, or the newest installed one.
 bool has_plugin() {
   static const bool has = [] {
@@ -60,7 +69,8 @@ const Mesh kPair({2}, {"data"});
 class EngineConformance : public ::testing::TestWithParam<EngineKind> {
  protected:
   void SetUp() override {
-    if (&target() == &kPjrtCpuTarget && !has_plugin()) GTEST_SKIP() << testing::kNoRealPlugins;
+    const bool needs_plugin = &target() == &kPjrtCpuTarget || &target() == &kPjrtMirroredTarget;
+    if (needs_plugin && !has_plugin()) GTEST_SKIP() << testing::kNoRealPlugins;
   }
   EngineMesh chips_of(const Mesh& mesh, EngineMeshOptions options = {}) const {
     options.make = GetParam().make;
@@ -470,6 +480,8 @@ TEST(ContraryEngine, RefusesAPlanForTheCpu) {
 INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance,
                          ::testing::Values(EngineKind{"cpu", testing::make_cpu_engine, &kCpuTarget},
                                            EngineKind{"pjrt", make_pjrt_engine, &kPjrtCpuTarget},
+                                           EngineKind{"mirrored", make_mirrored_engine,
+                                                      &kPjrtMirroredTarget},
                                            EngineKind{"reference", testing::make_reference_engine,
                                                       &testing::kReferenceTarget},
                                            EngineKind{"contrary", testing::make_contrary_engine,

@@ -52,7 +52,7 @@ readonly rooms=(
   spmd/{base,mesh,program,control,rules,target,ops,text,reference,grad,fusion,passes,plan,stablehlo,tensor,functions,nn}
   data/{items,files,remote,formats,pytorch,images,text,datasets}
   transport/{format,memory,board,blackbox,job,reduce,wires,collectives,network,state,channel,lanes,actors,published,storage,resume}
-  chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/pjrt/abi chips/pjrt chips/registry
+  chips/engine chips/cpu/{loops,jit,onednn,attention,kernels} chips/cpu chips/pjrt/abi chips/pjrt chips/accelerator chips/registry
   inspect/{process,snapshot,hosts,why,views,systems,programs,history,profile,page}
   actors/{message,process,table,user,join,caf,protocol,commands,supervision,link,device,runtime,data,publish,session,worker,trainer,launch,host,agent,job,relay,keeper,attach,simulate}
   tools/weft/{doctor,devices,inspect,launch,hosts,manual,plan} tools/weft tools/weft-{page,worker} tools/private_caf

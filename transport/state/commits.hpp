@@ -6,7 +6,8 @@
 ///
 /// 1. A chip commits s when it begins the run that makes version s + 1. By then version s is
 ///    complete on the chip, its worker's directory has the places of version s, and the worker's
-///    loop has done everything that it does in the steps before.
+///    loop has done everything that it does in the steps before. A chip with memory of its own
+///    commits s during that run, when version s has landed in the arena.
 /// 2. A chip overwrites version s - 1 only when every chip has committed s.
 /// 3. From 1 and 2: the minimum of all commits is a version that every chip still has, whichever
 ///    processes are killed at any time. A job continues from that version.

@@ -105,6 +105,21 @@ TEST(WaitGraph, AChipMayWaitForACollectiveBeforeItsLastOne) {
   EXPECT_EQ(std::ranges::count(graph.waits(), "all_reduce 'first'", &Wait::on), 1);
 }
 
+/// A plug-in launches all chips of a process together. The wait for that is in no chip's record.
+TEST(WaitGraph, AChipMayWaitForALaunch) {
+  MadeJob job(2, 1);
+  job.chip(0).state = ActorState::waiting;
+  job.chip(0).in_collective = true;
+  job.chip(0).collective = 0;
+  job.chip(0).collective_name = "all_reduce 'w.grad'";
+  job.chip(0).waiting_for = 1;
+  const WaitGraph graph = WaitGraph::of(job.snapshot);
+  ASSERT_EQ(std::ranges::count(graph.waits(), "all_reduce 'w.grad'", &Wait::on), 1);
+  const auto wait = std::ranges::find(graph.waits(), "all_reduce 'w.grad'", &Wait::on);
+  EXPECT_EQ(wait->from, job.chip(0).index);
+  EXPECT_EQ(wait->to, job.chip(1).index);
+}
+
 TEST(WaitGraph, WithoutTheControlSegmentItIsTheBoardsRows) {
   MadeJob job(2, 1);
   job.wait_for(1, "x");

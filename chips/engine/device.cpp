@@ -11,6 +11,7 @@ std::string_view to_string(DeviceKind kind) noexcept {
     case DeviceKind::gpu: return "gpu";
     case DeviceKind::tpu: return "tpu";
     case DeviceKind::pjrt_cpu: return "pjrt:cpu";
+    case DeviceKind::pjrt_mirrored: return "pjrt:mirrored";
   }
   return "unknown";
 }

@@ -1,0 +1,73 @@
+#include "chips/accelerator/accelerator_client.hpp"
+
+#include <cstdio>
+#include <map>
+#include <mutex>
+
+#include "chips/pjrt/cpu_devices.hpp"
+#include "chips/pjrt/discovery.hpp"
+#include "chips/pjrt/self_test.hpp"
+
+namespace weft {
+namespace {
+
+const pjrt::Plugin& plugin_for(DeviceKind kind) {
+  for (const pjrt::PluginFile& file : pjrt::find_plugins()) {
+    if (file.kind.value_or(kind) != kind) continue;
+    pjrt::preload_libraries(file);
+    return pjrt::Plugin::load(file.path);
+  }
+  fail(Errc::unavailable,
+       "there is no PJRT plug-in for chips of kind {}: install one ({}), or name its file in "
+       "WEFT_PJRT_PLUGIN",
+       to_string(kind), pjrt::install_command(kind));
+}
+
+/// Returns the variable that chooses which devices a process sees.
+const char* choosing_variable(DeviceKind kind) {
+  return kind == DeviceKind::tpu ? "TPU_VISIBLE_CHIPS" : "CUDA_VISIBLE_DEVICES";
+}
+
+std::shared_ptr<pjrt::Client> make_client(DeviceKind kind) {
+  // A worker's stderr is in its log.
+  const auto client = pjrt::Client::make(plugin_for(kind), {}, [](const std::string& text) {
+    fmt::print(stderr, "weft: {}\n", text);
+  });
+  const bool is_tpu = client->platform() == "tpu";
+  if (client->platform() == "cpu" || is_tpu != (kind == DeviceKind::tpu)) {
+    fail(Errc::unavailable, "{}: its devices are of platform {}: expected a {}; install {}",
+         client->plugin().name(), client->platform(), to_string(kind), pjrt::install_command(kind));
+  }
+  client->set_flag("xla_allow_excess_precision", false);  // each op rounds to its dtype
+  if (kind == DeviceKind::gpu) {
+    client->set_flag("xla_gpu_enable_scatter_determinism_expander", true);  // same bits each time
+  }
+  pjrt::test_plugin(*client);
+  return client;
+}
+
+}  // namespace
+
+std::shared_ptr<pjrt::Client> accelerator_client(DeviceKind kind, int chips) {
+  if (kind == DeviceKind::pjrt_mirrored) {
+    return pjrt::CpuDevices::of_process().shared_client(chips);
+  }
+  static std::mutex mutex;
+  static auto& clients = *new std::map<DeviceKind, std::shared_ptr<pjrt::Client>>;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<pjrt::Client>& client = clients[kind];
+  if (client == nullptr) client = make_client(kind);
+  const std::size_t found = client->devices().size();
+  if (found < static_cast<std::size_t>(chips)) {
+    const char* const variable = choosing_variable(kind);
+    const char* const chosen = std::getenv(variable);
+    fail(Errc::unavailable,
+         "{}: the job has {} chips on this machine, but the plug-in sees {} of kind {} ({} {}): "
+         "use fewer chips (scaling.chips_per_worker), or make more visible",
+         client->plugin().name(), chips, found, to_string(kind), variable,
+         chosen == nullptr ? "isn't set" : fmt::format("= \"{}\"", chosen));
+  }
+  return client;
+}
+
+}  // namespace weft
