@@ -361,7 +361,8 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
   spec.checkpoint.path = checkpoint_place(spec.checkpoint.path, "run.checkpoint.path");
   spec.resume = resume_from(options.run.resume);
   spec.resume_partial = options.run.resume_partial;
-  spec.device = choose_device(scaling);
+  spec.device = choose_device(
+      scaling, {.num_workers = spec.num_joins(), .chips_per_worker = spec.chips_per_worker});
   check_kept_state(options.run, *chip_kind(spec.device.kind).target);
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;

@@ -1,6 +1,9 @@
 #include "actors/process/device_choice.hpp"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <vector>
 
@@ -46,31 +49,179 @@ std::string plugin_for(DeviceKind kind, const DeviceMachine& machine) {
   return "";
 }
 
-/// Describes where a device was looked for, such as "a TPU (/dev/accel0, /dev/vfio: absent)".
-std::string looked_for(DeviceKind kind, const DeviceMachine& machine) {
-  const bool is_tpu = kind == DeviceKind::tpu;
-  const std::vector<std::string> files = is_tpu
-                                             ? std::vector<std::string>{"/dev/accel0", "/dev/vfio"}
-                                             : std::vector<std::string>{"/dev/nvidia0", "/dev/kfd"};
-  std::vector<std::string> found;
+/// A kind of accelerator, and how it is found.
+struct Accelerator {
+  DeviceKind kind;
+  const char* name;
+  std::array<const char*, 2> files;  ///< the machine has one of them if it has such a device
+  const char* numbered;              ///< the file of each device without its number
+  const char* variable;              ///< lists the devices that processes may see
+};
+constexpr Accelerator kAccelerators[] = {
+    {DeviceKind::tpu, "TPU", {"/dev/accel0", "/dev/vfio"}, "/dev/accel", "TPU_VISIBLE_CHIPS"},
+    {DeviceKind::gpu, "GPU", {"/dev/nvidia0", "/dev/kfd"}, "/dev/nvidia", "CUDA_VISIBLE_DEVICES"},
+};
+
+/// What is known of the accelerators of a kind without opening one.
+struct Look {
+  std::string text;  ///< such as "a TPU (/dev/accel0, /dev/vfio: absent)"
+  std::string plugin{};
+  std::optional<int> count{};  ///< devices that a process may see; nothing if it isn't known
+  bool is_there = false;       ///< there is a device, and a plug-in for it
+};
+
+bool exists(const DeviceMachine& machine, const std::string& file) {
   std::error_code ignored;
-  for (const std::string& file : files) {
-    if (std::filesystem::exists(machine.root + file, ignored)) found.push_back(file);
+  return std::filesystem::exists(machine.root + file, ignored);
+}
+
+/// Returns the number of devices that the variable shows; nothing if it isn't set. A list ends at
+/// the first entry that names no device, such as -1.
+std::optional<int> count_shown(const char* list) {
+  if (list == nullptr) return std::nullopt;
+  int count = 0;
+  for (std::string_view rest = list; !rest.empty() && rest[0] != '-' && rest[0] != ','; ++count) {
+    rest.remove_prefix(std::min(rest.find(','), rest.size() - 1) + 1);
   }
-  const char* const name = is_tpu ? "TPU" : "GPU";
-  if (found.empty()) return fmt::format("a {} ({}: absent)", name, fmt::join(files, ", "));
-  const std::string plugin = plugin_for(kind, machine);
-  if (plugin.empty()) {
-    return fmt::format("a {} ({}: present, but there is no PJRT plug-in for it)", name,
-                       fmt::join(found, ", "));
+  return count;
+}
+
+/// Returns the models of the machine's GPUs, such as "NVIDIA A100-SXM4-80GB", as far as NVIDIA's
+/// driver tells them without being opened.
+std::vector<std::string> gpu_models(const DeviceMachine& machine) {
+  std::vector<std::string> models;
+  std::error_code error;
+  const std::string folder = machine.root + "/proc/driver/nvidia/gpus";
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    std::ifstream file(at->path() / "information");
+    for (std::string line; std::getline(file, line);) {
+      if (!line.starts_with("Model:")) continue;
+      models.push_back(line.substr(std::min(line.find_first_not_of(" \t", 6), line.size())));
+    }
   }
-  return fmt::format(
-      "a {} ({}: present, with the PJRT plug-in {}, but this version runs programs on CPUs only)",
-      name, fmt::join(found, ", "), plugin);
+  return models;
+}
+
+/// Throws unavailable if the machine's GPUs are of another type than `type`, such as "A100" or
+/// "A100-80G". Types of which the machine says nothing pass.
+void require_type(const std::string& type, const DeviceMachine& machine) {
+  if (type.empty() || type == "GPU" || type.starts_with("TPU")) return;
+  const std::vector<std::string> models = gpu_models(machine);
+  const auto is_of_type = [&](const std::string& model) {
+    for (std::string_view rest = type; !rest.empty();) {
+      const std::size_t end = std::min(rest.find('-'), rest.size());
+      if (model.find(rest.substr(0, end)) == std::string::npos) return false;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return true;
+  };
+  if (models.empty() || std::ranges::any_of(models, is_of_type)) return;
+  fail(Errc::unavailable,
+       "scaling.accelerator_type = \"{}\": the machine has {}; ask for one of these, or leave "
+       "accelerator_type out for any GPU",
+       type, fmt::join(models, ", "));
+}
+
+/// Returns the number of devices that have a file of their own; nothing if they have none.
+std::optional<int> count_numbered(const Accelerator& accelerator, const DeviceMachine& machine) {
+  int count = 0;
+  while (exists(machine, fmt::format("{}{}", accelerator.numbered, count))) ++count;
+  return count == 0 ? std::nullopt : std::optional(count);
+}
+
+Look look_for(const Accelerator& accelerator, const DeviceMachine& machine) {
+  std::vector<std::string> found;
+  for (const char* file : accelerator.files) {
+    if (exists(machine, file)) found.emplace_back(file);
+  }
+  const char* const name = accelerator.name;
+  if (found.empty()) {
+    return {.text = fmt::format("a {} ({}: absent)", name, fmt::join(accelerator.files, ", "))};
+  }
+  const std::string present = fmt::format("a {} ({}: present", name, fmt::join(found, ", "));
+  const char* const list = machine.variable(accelerator.variable);
+  const std::optional<int> shown = count_shown(list);
+  if (shown == 0) {
+    return {.text =
+                fmt::format("{}, but {} = \"{}\" hides it)", present, accelerator.variable, list)};
+  }
+  Look look{.text = present, .plugin = plugin_for(accelerator.kind, machine)};
+  if (look.plugin.empty()) {
+    look.text += ", but there is no PJRT plug-in for it)";
+    return look;
+  }
+  look.text += fmt::format(", with the PJRT plug-in {})", look.plugin);
+  look.count = count_numbered(accelerator, machine);
+  if (shown) look.count = std::min(shown.value(), look.count.value_or(*shown));
+  look.is_there = true;
+  return look;
+}
+
+/// Returns why a job can't run on accelerators that are there; "" if it can.
+std::string misfit(const Accelerator& accelerator, const Look& look, const DeviceDemand& demand) {
+  if (demand.num_workers > 1) {
+    return fmt::format("the job has {} workers, and one worker drives all {}s of a job",
+                       demand.num_workers, accelerator.name);
+  }
+  if (look.count && *look.count < demand.chips_per_worker) {
+    return fmt::format("the job has {} chips, and {} {}s are visible", demand.chips_per_worker,
+                       *look.count, accelerator.name);
+  }
+  return "";
+}
+
+DeviceChoice accelerator_choice(const Accelerator& accelerator, const Look& look,
+                                const std::string& reason) {
+  return {.kind = accelerator.kind,
+          .why = fmt::format("chips are {}s, driven by the PJRT plug-in {}: {}", accelerator.name,
+                             look.plugin, reason)};
+}
+
+/// Chooses the accelerators that a field asks for.
+DeviceChoice asked_accelerator(const Asked& asked, const DeviceDemand& demand,
+                               const DeviceMachine& machine) {
+  const Accelerator& accelerator =
+      *std::ranges::find(kAccelerators, asked.kind, &Accelerator::kind);
+  const Look look = look_for(accelerator, machine);
+  if (!look.is_there) {
+    fail(Errc::unavailable,
+         "{}: looked for {}; on a machine that has one, this brings its plug-in: {}; without the "
+         "request the same loop runs on threads of the CPU (weft devices shows what there is)",
+         asked.field, look.text, pjrt::install_command(asked.kind));
+  }
+  const std::string reason = misfit(accelerator, look, demand);
+  if (!reason.empty()) {
+    fail(Errc::invalid_argument,
+         "{}: {}: set scaling.num_workers to 1, and scaling.chips_per_worker to the number of {}s",
+         asked.field, reason, accelerator.name);
+  }
+  return accelerator_choice(accelerator, look, asked.field);
+}
+
+DeviceChoice automatic_choice(const DeviceDemand& demand, const DeviceMachine& machine) {
+  std::vector<std::string> looked;
+  for (const Accelerator& accelerator : kAccelerators) {
+    const Look look = look_for(accelerator, machine);
+    const std::string reason = look.is_there ? misfit(accelerator, look, demand) : "";
+    looked.push_back(look.text + (reason.empty() ? "" : ", but " + reason));
+    if (look.is_there && reason.empty()) {
+      return accelerator_choice(accelerator, look, "looked for " + looked.back());
+    }
+  }
+  return {.why = fmt::format("chips are threads of the CPU: looked for {}",
+                             fmt::join(looked, " and "))};
 }
 
 /// Chooses the CPU of a plug-in. Throws unavailable if there is no plug-in.
-DeviceChoice with_plugin(const Asked& asked, const DeviceMachine& machine) {
+DeviceChoice with_plugin(const Asked& asked, const DeviceDemand& demand,
+                         const DeviceMachine& machine) {
+  if (asked.kind == DeviceKind::pjrt_mirrored && demand.num_workers > 1) {
+    fail(Errc::invalid_argument,
+         "{} with scaling.num_workers = {}: one worker drives all such chips: set "
+         "scaling.num_workers to 1",
+         asked.field, demand.num_workers);
+  }
   const std::string plugin = plugin_for(DeviceKind::cpu, machine);
   if (plugin.empty()) {
     fail(Errc::unavailable,
@@ -78,33 +229,32 @@ DeviceChoice with_plugin(const Asked& asked, const DeviceMachine& machine) {
          "WEFT_PJRT_PLUGIN (weft devices shows what there is)",
          asked.field, pjrt::install_command(DeviceKind::cpu));
   }
-  return {.kind = DeviceKind::pjrt_cpu,
+  return {.kind = asked.kind,
           .why = fmt::format("chips are devices of the PJRT plug-in {}: {}", plugin, asked.field)};
 }
 
 }  // namespace
 
-DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceMachine& machine) {
+DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceDemand& demand,
+                           const DeviceMachine& machine) {
   const std::vector<Asked> asked = asked_for(scaling);
   for (const Asked& other : asked) {
     if (other.kind == asked.front().kind) continue;
     fail(Errc::invalid_argument, "{} asks for {} chips and {} for {} chips: expected one kind",
          asked.front().field, to_string(asked.front().kind), other.field, to_string(other.kind));
   }
-  if (asked.empty()) {
-    return {.why = fmt::format("chips are threads of the CPU: looked for {} and {}",
-                               looked_for(DeviceKind::tpu, machine),
-                               looked_for(DeviceKind::gpu, machine))};
+  if (asked.empty()) return automatic_choice(demand, machine);
+  switch (asked.front().kind) {
+    case DeviceKind::pjrt_cpu:
+    case DeviceKind::pjrt_mirrored: return with_plugin(asked.front(), demand, machine);
+    case DeviceKind::gpu:
+    case DeviceKind::tpu:
+      require_type(scaling.accelerator_type, machine);
+      return asked_accelerator(asked.front(), demand, machine);
+    case DeviceKind::cpu:
+    case DeviceKind::automatic: break;
   }
-  if (asked.front().kind == DeviceKind::cpu) {
-    return {.why = fmt::format("chips are threads of the CPU: {}", asked.front().field)};
-  }
-  if (asked.front().kind == DeviceKind::pjrt_cpu) return with_plugin(asked.front(), machine);
-  fail(Errc::unavailable,
-       "{}: looked for {}; on a machine that has one, this brings its plug-in: {}; without the "
-       "request the same loop runs on threads of the CPU (weft devices shows what there is)",
-       asked.front().field, looked_for(asked.front().kind, machine),
-       pjrt::install_command(asked.front().kind));
+  return {.why = fmt::format("chips are threads of the CPU: {}", asked.front().field)};
 }
 
 }  // namespace weft

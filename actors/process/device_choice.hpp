@@ -20,9 +20,19 @@ struct DeviceMachine {
   pjrt::Variable variable = ::getenv;
 };
 
-/// Throws invalid_argument if fields ask for different kinds. Throws unavailable if the machine
-/// doesn't have that kind, if no plug-in is for it, or if this version can't run programs on it;
-/// the message says what was found and what to install.
-DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceMachine& machine = {});
+/// The chips that a job has on this machine.
+struct DeviceDemand {
+  int num_workers = 1;
+  int chips_per_worker = 1;
+};
+
+/// Chooses the kind that is asked for. Without a request it chooses the first of TPU and GPU that
+/// the machine has, if there is a plug-in for it and it suits the demand, and else the CPU. It
+/// finds devices and plug-ins by their files and by the variables that hide devices, and opens no
+/// device. Throws invalid_argument if fields ask for different kinds, or if the kind doesn't suit
+/// the demand. Throws unavailable if the machine lacks the kind that is asked for, or if there is
+/// no plug-in for it; the text says what was found and what to install.
+DeviceChoice choose_device(const ScalingConfig& scaling, const DeviceDemand& demand = {},
+                           const DeviceMachine& machine = {});
 
 }  // namespace weft

@@ -12,7 +12,6 @@
 
 #include <weft/tensor/error.hpp>
 
-#include "actors/process/device_choice.hpp"
 #include "actors/process/log.hpp"
 #include "actors/runtime/arena_buffer.hpp"
 #include "chips/registry/registry.hpp"
@@ -53,7 +52,7 @@ class SessionRuntime : public Runtime {
   explicit SessionRuntime(std::size_t memory_max)
       : memory_(JobMemory::anonymous(
             {.job = std::string(32, '0'), .num_chips = 1, .arena_capacity = memory_max})),
-        kind_(chip_kind(choose_device({}).kind)),
+        kind_(chip_kind(DeviceKind::cpu)),
         engine_(kind_.make({.memory = memory_, .mesh = mesh_, .recorder = recorder_})) {
     engine_->settle();
     pool_ = std::make_shared<BufferPool>(
