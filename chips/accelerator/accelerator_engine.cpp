@@ -243,6 +243,16 @@ AcceleratorEngine::~AcceleratorEngine() {
   if (state_->plan != nullptr) state_->end_failed();
 }
 
+void AcceleratorEngine::reserve(std::uint64_t offset, std::size_t bytes) try {
+  ArenaEngine::reserve(offset, bytes);
+} catch (const Error& error) {
+  if (error.code() != Errc::no_space) throw;
+  fail(Errc::no_space,
+       "{}; each tensor on a chip of kind {} has a place in the host's memory, and state has two "
+       "unless run.failure.state_versions is 1",
+       error.what(), to_string(state_->kind));
+}
+
 void AcceleratorEngine::upload(std::uint64_t offset, std::size_t bytes,
                                const std::function<void(std::byte*)>& fill) {
   state_->copies.forget(offset, bytes);

@@ -35,6 +35,7 @@ class AcceleratorEngine final : public ArenaEngine {
                     const Recorder& recorder, WaitPolicy policy, int local_index = 0);
   ~AcceleratorEngine() override;
 
+  void reserve(std::uint64_t offset, std::size_t bytes) override;
   void upload(std::uint64_t offset, std::size_t bytes,
               const std::function<void(std::byte*)>& fill) override;
   std::byte* host_address(std::uint64_t) override { return nullptr; }

@@ -17,7 +17,7 @@ class ArenaEngine : public Engine {
   /// Makes the arena get its memory from the NUMA node of the calling thread, whichever thread
   /// reserves memory later.
   void settle() noexcept final;
-  void reserve(std::uint64_t offset, std::size_t bytes) final;
+  void reserve(std::uint64_t offset, std::size_t bytes) override;
   void upload(std::uint64_t offset, std::size_t bytes,
               const std::function<void(std::byte*)>& fill) override;
   std::byte* host_address(std::uint64_t offset) override { return base_ + offset; }

@@ -121,7 +121,7 @@ TEST_F(AcceleratorJobs, LoseNoStepAndNoBitWithAKilledWorker) {
     ::setenv(testing::kKillVariable, (kill + " " + folder.path() + "/killed").c_str(), 1);
     const auto [losses, begun] = train_on(DeviceKind::pjrt_mirrored, 1, 1);
     EXPECT_EQ(losses, undisturbed);
-    // The end of a run is seen when its step is committed, so at most the last step begins again.
+    // When a step begins, the run of the step before has ended, and has committed its own version.
     for (std::size_t i = 1; i < begun.size(); ++i) EXPECT_GE(begun[i] + 1, begun[i - 1]) << i;
   }
 }

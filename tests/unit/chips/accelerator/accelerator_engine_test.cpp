@@ -16,6 +16,7 @@
 #include "tests/support/engine_mesh.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/fake_pjrt/loaded_fake.hpp"
+#include "tests/support/small_shm.hpp"
 #include "transport/state/commits.hpp"
 
 namespace weft::accelerator_engine_test {
@@ -221,6 +222,18 @@ TEST_F(AcceleratorEngineTest, SaysWhatARunNeeds) {
                  {"a run of step 5 needs ", fmt::format("on device {}", chip), "doesn't say"},
                  [&] { chips_->engine(chip).wait(); });
   }
+}
+
+TEST_F(AcceleratorEngineTest, SaysThatTheHostHasTooLittleMemoryForTheMirror) {
+  testing::in_own_shm("size=16m", [] {
+    JobMemory memory = JobMemory::create({.job = std::string(32, 'e'), .num_chips = 1});
+    const Mesh one({1}, {"data"});
+    AcceleratorEngine engine(DeviceKind::pjrt_mirrored, memory, one, 0, Recorder(), WaitPolicy());
+    expect_error(Errc::no_space,
+                 {"needs 33554432 bytes", "/dev/shm has", "remount", "state_versions is 1"},
+                 [&] { engine.reserve(memory.buffers_offset(), std::size_t{32} << 20); });
+    JobMemory::remove(std::string(32, 'e'));
+  });
 }
 
 TEST_F(AcceleratorEngineTest, HasThePluginsWordsForAProgramThatItRefuses) {
