@@ -20,6 +20,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/agent/agent_link.hpp"
+#include "actors/agent/calls_of_host_0.hpp"
 #include "actors/agent/host_news.hpp"
 #include "actors/host/checkpoint_place.hpp"
 #include "actors/host/host_run.hpp"
@@ -42,13 +43,8 @@ constexpr std::chrono::seconds kEndPatience{10};
 constexpr std::chrono::seconds kFailedEndPatience{1};
 /// An agent that is cut off from its trainer tries to join again for this time.
 constexpr std::chrono::seconds kReturnPatience{60};
-/// The longest time for a try, and the time between two tries.
+/// The longest time for a try.
 constexpr std::chrono::seconds kTryPatience{2};
-constexpr std::chrono::milliseconds kTryInterval{200};
-/// An agent waits for a place that is taken as long as the trainer's patience with a silent host,
-/// and this time. It asks again after each interval.
-constexpr std::chrono::seconds kTakenPatience{3};
-constexpr std::chrono::milliseconds kTakenInterval{200};
 /// The time between two looks for the mark of host 0 in a network file system.
 constexpr std::chrono::milliseconds kMarkInterval{200};
 /// Two SIGTERMs within this time are one request.
@@ -60,29 +56,11 @@ HostJoin join_of(const AgentJob& job, const HostWhere& where) {
           .pid = ::getpid(),
           .num_workers = job.spec.num_workers,
           .chips_per_worker = job.spec.chips_per_worker,
+          .fit_number = job.fit_number,
           .loop = job.loop,
           .uses_ucx = job.spec.place.uses_ucx,
           .trainer = parse_tls_address(job.spec.place.trainer, "WEFT_TRAINER").host,
           .where = where};
-}
-
-/// Joins the job. If another process has the place, waits until the trainer must have noticed that
-/// this process is lost, or else throws mesh_mismatch.
-HostWelcome join_job(AgentLink& link, const HostJoin& join, std::chrono::milliseconds timeout) {
-  const Clock::time_point deadline = Clock::now() + timeout + kTakenPatience;
-  bool is_told = false;
-  for (;;) {
-    HostWelcome welcome = link.join(join);
-    if (welcome.taken.empty()) return welcome;
-    if (Clock::now() >= deadline) {
-      fail(Errc::mesh_mismatch, "host {} can't join the job: {}", join.host, welcome.taken);
-    }
-    if (!std::exchange(is_told, true)) {
-      logger("weft.trainer")
-          ->warn("{}; this process waits, because that one may be lost", welcome.taken);
-    }
-    std::this_thread::sleep_for(kTakenInterval);
-  }
 }
 
 class AgentRun {
@@ -107,7 +85,8 @@ class AgentRun {
   }
   ~AgentRun() { host_.processes.clear(); }
 
-  int run() {
+  /// Returns whether the job ended well; nothing if this host has left it before its end.
+  std::optional<bool> run() {
     find_storage();
     if (!welcome_.fits.empty()) std::ofstream(host_.place.folder() + "/fits") << welcome_.fits;
     start_all();
@@ -115,7 +94,10 @@ class AgentRun {
     if (!ended_well_ && leaves_) {
       leave_for_rescue(host_, storage_.path(), is_trainer_dead_);
     }
-    return ended_well_ ? 0 : 1;
+    if (!is_stopped_) return {};
+    logger("weft.trainer")
+        ->info("host {} waits for the next fit() of host 0, or for its end", spec_.place.index);
+    return ended_well_;
   }
 
  private:
@@ -205,7 +187,7 @@ class AgentRun {
               host_.link.set_status(set.status);
             },
             [&](const agent_event::RemoveArenaNames&) { host_.link.remove_arena_names(); },
-            [&](const agent_event::Stop&) { end(); },
+            [&](const agent_event::Stop&) { stop(); },
             [&](const agent_event::Beat&) { heard_ = Clock::now(); },
             [&](const agent_event::HangRecord& hang) {
               if (hang.is_kept) return host_.hangs.record_part();
@@ -249,7 +231,10 @@ class AgentRun {
       HostJoin join = join_;
       join.job_id = welcome_.job_id;
       join.committed = host_.link.common_step();
-      link->join(join);
+      if (link->join(join).calls.number != join.fit_number) {  // the job is over
+        leaves_ = false;
+        return stop();
+      }
       link_ = std::move(link);
     } catch (const Error& error) {
       const bool may_come = error.code() == Errc::io || error.code() == Errc::timeout;
@@ -269,6 +254,12 @@ class AgentRun {
 
   void give_up() {
     ended_well_ = false;
+    end();
+  }
+
+  /// The trainer has said that the job has ended.
+  void stop() {
+    is_stopped_ = !has_ended_;
     end();
   }
 
@@ -341,6 +332,7 @@ class AgentRun {
   std::uint64_t generation_ = 1;  ///< for which the memory is prepared
   bool is_aborted_ = false;       ///< since then the agent was cut off
   bool has_ended_ = false;
+  bool is_stopped_ = false;  ///< the trainer has said so
   bool ended_well_ = false;
   bool has_copies_ = false;       ///< this host doesn't share host 0's folder of checkpoints
   bool has_card_ = false;         ///< the run card has been written
@@ -357,10 +349,11 @@ class AgentRun {
 
 }  // namespace
 
-int run_agent(const AgentJob& given) {
+AgentEnd run_agent(const AgentJob& given) {
   WakeQueue<AgentEvent> events;
-  auto link = AgentLink::connect(given.spec.place, given.spec.timeout(),
-                                 [&](AgentEvent event) { events.push(std::move(event)); });
+  FitCalls calls;
+  auto link = connect_for(given, calls, [&](AgentEvent event) { events.push(std::move(event)); });
+  if (calls.number > given.fit_number) return {.outcome = outcome_on_host_0(calls, given)};
   JobSpec spec = given.spec;
   spec.place = link->place();
   const AgentJob job{.spec = spec,
@@ -368,15 +361,17 @@ int run_agent(const AgentJob& given) {
                      .command = given.command,
                      .handles_signals = given.handles_signals,
                      .chains_signals = given.chains_signals,
-                     .logs_to_console = given.logs_to_console};
+                     .logs_to_console = given.logs_to_console,
+                     .fit_number = given.fit_number};
   const HostJoin join = join_of(job, where_this_is(random_id()));
   const HostWelcome welcome = join_job(*link, join, job.spec.host_timeout());
   // From here on the trainer counts on this host.
   const auto cancel = [&](Errc code, const char* why) {
     if (link != nullptr) link->cancel(code, fmt::format("host {}: {}", job.spec.place.index, why));
   };
+  std::optional<bool> ended;
   try {
-    return AgentRun(job, join, welcome, link, events).run();
+    ended = AgentRun(job, join, welcome, link, events).run();
   } catch (const Error& error) {
     cancel(error.code(), error.what());
     throw;
@@ -384,6 +379,9 @@ int run_agent(const AgentJob& given) {
     cancel(Errc::io, error.what());
     throw;
   }
+  link.reset();
+  if (!ended) return {.code = 1};
+  return {.code = *ended ? 0 : 1, .outcome = wait_for_next_job(job, calls.process)};
 }
 
 }  // namespace weft

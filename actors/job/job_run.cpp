@@ -80,6 +80,7 @@ class JobRun {
          .job_id = host_.place.job().id,
          .token = host_.place.job().token,
          .fits = request.nameless ? request.nameless->to_text() : "",
+         .calls = calls_until(request.fit_number),
          .tells_all_reports = request.on_worker_report != nullptr,
          .any_process_joins = request.command && request.command->is_wrapped(),
          .socket_path = spec_.num_workers == 0 ? "" : host_.place.socket_path(),
@@ -188,11 +189,10 @@ class JobRun {
   }
 
   int milliseconds_left() const {
-    std::optional<Clock::time_point> next = host_.times.deadline();
-    if (const auto due = outcome_.deadline()) next = std::min(*next, *due);
-    if (const auto due = host_.processes.deadline()) next = std::min(next.value_or(*due), *due);
-    if (!next) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
+    Clock::time_point next = host_.times.deadline();
+    if (const auto due = outcome_.deadline()) next = std::min(next, *due);
+    if (const auto due = host_.processes.deadline()) next = std::min(next, *due);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
     return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
   }
 

@@ -17,6 +17,7 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/data/run_folder.hpp"
+#include "actors/host/job_place.hpp"
 #include "actors/launch/worker_entry.hpp"
 #include "actors/process/elf_object.hpp"
 #include "actors/worker/worker.hpp"
@@ -35,12 +36,12 @@ constexpr std::chrono::seconds kParkedPatience{5};
 struct EndedFit {
   LoopIdentity identity;
   std::string outcome;
+  int number = 0;  ///< of the call in this process; not set in a worker
 };
 
 std::mutex mutex;
-std::vector<EndedFit> ended_fits;  ///< guarded by mutex; in a worker: calls of the trainer
-/// In a worker: the indices in ended_fits of the calls that this process has made. Guarded by
-/// mutex.
+std::vector<EndedFit> ended;  ///< guarded by mutex; in a worker: calls of the trainer
+/// In a worker: the indices in `ended` of the calls that this process has made. Guarded by mutex.
 std::set<std::size_t> passed_fits;
 std::atomic_flag nameless_runs;  ///< set while a job of a loop without a name runs with processes
 std::atomic_flag is_worker;      ///< set once a thread of this process runs the job's loop
@@ -80,7 +81,7 @@ std::string identity_text(const LoopIdentity& identity, std::size_t number) {
                      identity.config_digest);
 }
 
-/// The fit() call that started the job. fits_of() reads it, and ended_fits, from a file that the
+/// The fit() call that started the job. fits_of() reads it, and `ended`, from a file that the
 /// trainer has written. The file is read once, because it is removed with the job.
 struct WorkerFits {
   LoopIdentity job;
@@ -94,18 +95,11 @@ const WorkerFits& fits_of(const WorkerEnvironment& environment) {
       fail(Errc::io, "WEFT_JOB_FOLDER: can't read {}", path);
     }
     for (const Json& fit : json.at("ended")) {
-      ended_fits.push_back({parse_identity(fit.at("fit")), fit.at("outcome")});
+      ended.push_back({parse_identity(fit.at("fit")), fit.at("outcome")});
     }
     return WorkerFits{parse_identity(json.at("job"))};
   }();
   return fits;
-}
-
-/// Returns the result of the fit() call that ended with `outcome`, or throws the call's error.
-Result outcome_of(const std::string& outcome) {
-  if (!outcome.starts_with('!')) return Result::load(outcome);
-  const auto space = outcome.find(' ');
-  throw Error(parse_errc(outcome.substr(1, space - 1)), outcome.substr(space + 1));
 }
 
 bool is_main_thread() { return ::gettid() == ::getpid(); }
@@ -120,9 +114,9 @@ bool is_main_thread() { return ::gettid() == ::getpid(); }
   end_worker_process(run_worker_process(environment, resolve));
 }
 
-void note(const LoopIdentity& identity, std::string outcome) {
+void note(const LoopIdentity& identity, int number, std::string outcome) {
   const std::lock_guard lock(mutex);
-  ended_fits.push_back({identity, std::move(outcome)});
+  ended.push_back({identity, std::move(outcome), number});
 }
 
 }  // namespace
@@ -169,31 +163,48 @@ NamelessFit::~NamelessFit() { nameless_runs.clear(); }
 std::string NamelessFit::to_text() const {
   const std::lock_guard lock(mutex);
   Json json{{"job", to_json(identity_)}, {"ended", Json::array()}};
-  for (const EndedFit& fit : ended_fits) {
+  for (const EndedFit& fit : ended) {
     json["ended"].push_back({{"fit", to_json(fit.identity)}, {"outcome", fit.outcome}});
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void note_result(const LoopIdentity& identity, const Result& result) {
-  note(identity, result.path);
+void note_result(const LoopIdentity& identity, int number, const Result& result) {
+  note(identity, number, result.path);
 }
 
-void note_thrown(const LoopIdentity& identity, Errc code, std::string_view message) {
-  note(identity, fmt::format("!{} {}", to_string(code), message));
+void note_thrown(const LoopIdentity& identity, int number, Errc code, std::string_view message) {
+  note(identity, number, fmt::format("!{} {}", to_string(code), message));
+}
+
+FitCalls calls_until(int number) {
+  static const std::string process = random_id();
+  FitCalls calls{.process = process, .number = number};
+  calls.outcomes.resize(static_cast<std::size_t>(number - 1));
+  const std::lock_guard lock(mutex);
+  for (const EndedFit& fit : ended) {
+    if (fit.number < number) calls.outcomes[static_cast<std::size_t>(fit.number - 1)] = fit.outcome;
+  }
+  return calls;
+}
+
+Result result_of(const std::string& outcome) {
+  if (!outcome.starts_with('!')) return Result::load(outcome);
+  const auto space = outcome.find(' ');
+  throw Error(parse_errc(outcome.substr(1, space - 1)), outcome.substr(space + 1));
 }
 
 Result pass_or_become_worker(const WorkerEnvironment& environment, const TrainLoop& loop,
                              const Config& config, const LoopIdentity& identity) {
   std::unique_lock lock(mutex);
   const LoopIdentity job = fits_of(environment).job;
-  for (std::size_t i = 0; i < ended_fits.size(); ++i) {
-    if (!are_same(ended_fits[i].identity, identity) || !passed_fits.insert(i).second) continue;
-    const std::string outcome = ended_fits[i].outcome;
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    if (!are_same(ended[i].identity, identity) || !passed_fits.insert(i).second) continue;
+    const std::string outcome = ended[i].outcome;
     lock.unlock();
-    return outcome_of(outcome);
+    return result_of(outcome);
   }
-  const std::size_t number = ended_fits.size() + 1;
+  const std::size_t number = ended.size() + 1;
   const std::size_t own_number = passed_fits.size() + 1;
   lock.unlock();
   if (are_same(identity, job)) {

@@ -11,7 +11,7 @@
 #include <weft/train/trainer.hpp>
 
 #include "actors/link/environment.hpp"
-#include "actors/protocol/protocol.hpp"
+#include "actors/protocol/host_messages.hpp"
 
 namespace weft {
 
@@ -41,10 +41,15 @@ class NamelessFit {
   const LoopIdentity identity_;
 };
 
-/// Records how a fit() call of this process ended. In the workers of later jobs, the same call
-/// returns the same result or throws the same error.
-void note_result(const LoopIdentity& identity, const Result& result);
-void note_thrown(const LoopIdentity& identity, Errc code, std::string_view message);
+/// Records how the fit() call of this number ended. In the workers of later jobs, and on other
+/// hosts, the same call returns the same result or throws the same error.
+void note_result(const LoopIdentity& identity, int number, const Result& result);
+void note_thrown(const LoopIdentity& identity, int number, Errc code, std::string_view message);
+/// Returns what other hosts are told when the call of this number begins.
+FitCalls calls_until(int number);
+/// Returns the result of a call of another process that has ended so, or throws the call's error.
+/// Also throws the errors of Result::load().
+Result result_of(const std::string& outcome);
 
 /// Handles a fit() call in a worker process. If the trainer made this call before the job's call,
 /// this returns or throws what the trainer's call did. If it is the job's call, this runs the

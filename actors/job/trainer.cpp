@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "actors/agent/agent_run.hpp"
+#include "actors/job/fit_on_hosts.hpp"
 #include "actors/job/job_control.hpp"
 #include "actors/job/job_request.hpp"
 #include "actors/job/job_run.hpp"
@@ -23,7 +24,6 @@
 #include "actors/launch/start_place.hpp"
 #include "actors/launch/weft_copies.hpp"
 #include "actors/launch/worker_entry.hpp"
-#include "actors/link/rendezvous.hpp"
 #include "actors/process/elf_object.hpp"
 #include "actors/process/failure.hpp"
 #include "actors/process/surroundings.hpp"
@@ -55,7 +55,13 @@ struct What {
   const TrainerOptions& options;
   LoopIdentity identity;
   std::string site;  ///< the source line of the fit() or start() call
+  int number;        ///< counts the calls of this process, from 1
 };
+
+int next_number() {
+  static std::atomic<int> calls{0};
+  return ++calls;
+}
 
 void require_outside_a_loop(const std::string& site) {
   if (const auto inside = site_of_this_threads_loop()) {
@@ -126,33 +132,17 @@ HostPlace take_place(ScalingConfig& scaling) {
   return place;
 }
 
-/// Makes the trainer's half of a place whose hosts find each other by a file. Throws unavailable
-/// for the second job of the program, because the other hosts have ended with the first.
-void prepare_trainer(JobSpec& spec, const std::string& site) {
-  static std::atomic<bool> has_run = false;
-  if (spec.place.count == 1 || spec.place.is_agent()) return;
-  if (has_run.exchange(true)) {
-    fail(Errc::unavailable,
-         "fit() at {} is the second job of this program on {} hosts: the other hosts have ended "
-         "with the first job in this version; run each job by a start of the program",
-         site, spec.place.count);
-  }
-  if (!spec.place.meeting.empty()) prepare_meeting(spec.place, spec.network);
-}
-
 JobRequest request_of(What what) {
-  static std::atomic<int> fits{0};
-  const int fit_number = ++fits;
   TrainerOptions options = what.options;
   const HostPlace place = take_place(options.scaling);
-  apply_launch_variables(options.scaling, options.run, fit_number);
+  apply_launch_variables(options.scaling, options.run, what.number);
   apply_launch_mesh(options.backend.spmd);
   if (is_eager_wanted()) options.run.debug = DebugMode::eager;
   if (const std::string folder = plan_folder(); !folder.empty()) {
     options.run.storage_path = folder;
   }
   JobRequest request{.spec = validated(options, place, what.site),
-                     .fit_number = fit_number,
+                     .fit_number = what.number,
                      .loop = std::move(what.identity),
                      .loop_config = {},
                      .local = {},
@@ -162,7 +152,6 @@ JobRequest request_of(What what) {
                      .validation = options.run.validation,
                      .output = options.run.output,
                      .on_worker_report = options.run.on_worker_report};
-  prepare_trainer(request.spec, what.site);
   request.handles_signals = options.run.handle_signals.value_or(true);
   request.chains_signals = options.run.chain_signals;
   Config::to_cbor(options.loop_config, request.loop_config);
@@ -207,7 +196,8 @@ AgentJob agent_job_of(const JobRequest& request) {
           .command = *request.command,
           .handles_signals = request.handles_signals,
           .chains_signals = request.chains_signals,
-          .logs_to_console = request.logs_to_console};
+          .logs_to_console = request.logs_to_console,
+          .fit_number = request.fit_number};
 }
 
 Result run_to_end(const JobRequest& request, std::stop_token stop, const std::string& site) {
@@ -224,21 +214,23 @@ Result fit_or_note(const What& what, std::stop_token stop) {
   std::optional<JobRequest> request;
   try {
     request = request_of(what);
-    if (request->spec.place.is_agent()) end_worker_process(run_agent(agent_job_of(*request)));
+    if (request->spec.place.is_agent()) return fit_as_agent(agent_job_of(*request), what.site);
+    const HostsTaken hosts(request->spec, what.site);
     request->sets_variables = request->spec.num_workers == 0;
     Result result = run_to_end(*request, std::move(stop), what.site);
     // `weft plan` needs only the first plan of the program.
     if (result.error && has_first_plan(plan_folder())) end_worker_process(0);
-    note_result(what.identity, result);
+    note_result(what.identity, what.number, result);
     return result;
   } catch (const Error& e) {
-    note_thrown(what.identity, e.code(), e.what());
+    note_thrown(what.identity, what.number, e.code(), e.what());
     throw;
   } catch (const std::exception& e) {
-    note_thrown(what.identity, Errc::loop_failed, e.what());
+    note_thrown(what.identity, what.number, Errc::loop_failed, e.what());
     throw;
   } catch (...) {
-    note_thrown(what.identity, Errc::loop_failed, describe(std::current_exception()).message);
+    note_thrown(what.identity, what.number, Errc::loop_failed,
+                describe(std::current_exception()).message);
     throw;
   }
 }
@@ -260,10 +252,13 @@ Result Trainer::fit(std::stop_token stop, std::source_location where) {
   if (named_ == nullptr && !loop_) {
     fail(Errc::invalid_argument, "the loop is empty: give Trainer a function");
   }
-  const What what{named_, loop_, options_,
+  const What what{named_,
+                  loop_,
+                  options_,
                   named_ != nullptr ? identity_of(*named_, options_)
                                     : identity_of(loop_, options_.loop_config, site),
-                  site};
+                  site,
+                  next_number()};
   if (const auto& worker = this_worker(); worker && worker->loop.empty()) {
     return pass_or_become_worker(*worker, loop_, options_.loop_config, what.identity);
   }
@@ -294,10 +289,11 @@ Job Trainer::start(std::source_location where) {
       request_of({named_, loop_, options_,
                   named_ != nullptr ? identity_of(*named_, options_)
                                     : identity_of(loop_, options_.loop_config, site),
-                  site});
+                  site, next_number()});
   request.handles_signals = options_.run.handle_signals.value_or(false);
   request.logs_to_console = false;
-  if (request.spec.place.is_agent()) end_worker_process(run_agent(agent_job_of(request)));
+  if (request.spec.place.is_agent()) end_worker_process(run_agent(agent_job_of(request)).code);
+  HostsTaken(request.spec, site).keep();
   return Job::start(std::move(request));
 }
 

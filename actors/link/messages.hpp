@@ -98,8 +98,8 @@ using TrainerActor = caf::typed_actor<
   TYPE(weft_messages, weft::DataHashes, "weft::data/2")           \
   TYPE(weft_messages, weft::TrainerActor, "weft::trainer/9")      \
   TYPE(weft_messages, weft::AgentActor, "weft::agent/4")          \
-  TYPE(weft_messages, weft::HostJoin, "weft::host_join/3")        \
-  TYPE(weft_messages, weft::HostWelcome, "weft::host/3")          \
+  TYPE(weft_messages, weft::HostJoin, "weft::host_join/4")        \
+  TYPE(weft_messages, weft::HostWelcome, "weft::host/4")          \
   TYPE(weft_messages, weft::OfferedCheckpoint, "weft::offered/1") \
   TYPE(weft_messages, weft::HostFolder, "weft::host_folder/1")    \
   TYPE(weft_messages, weft::HostProcess, "weft::host_process/1")  \

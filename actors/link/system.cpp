@@ -217,8 +217,10 @@ std::string System::publish(const TrainerActor& trainer, const TlsConfig& tls,
 std::string System::publish(const TrainerActor& trainer, const HostPlace& place) {
   const TlsAddress address = parse_tls_address(place.trainer, "WEFT_TRAINER");
   TlsContext context = secret_context(place.secret, kControlPurpose, TlsSide::server);
-  return publish_tls(trainer, address, listen_tls(address, place.ports, "WEFT_TRAINER"),
-                     std::move(context), kHostsToken);
+  const int fd = ::fcntl(place.listener, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) fail(Errc::io, "the socket of host 0: fcntl: {}", std::strerror(errno));
+  return publish_tls(trainer, address, {.fd = fd, .port = address.port}, std::move(context),
+                     kHostsToken);
 }
 
 std::string System::publish_tls(const TrainerActor& trainer, const TlsAddress& address,

@@ -54,8 +54,8 @@ class System {
   /// Accepts connections over TLS at tls.listen. Returns the address, "tls://host:port". Throws io,
   /// and the errors of certificate_context().
   std::string publish(const TrainerActor& trainer, const TlsConfig& tls, std::string_view token);
-  /// Accepts connections of agents and of workers of all hosts, at place.trainer and place.ports.
-  /// Returns the address, "tls://host:port". Throws io.
+  /// Accepts connections of agents and of workers of all hosts at place.listener, which stays open.
+  /// Returns place.trainer as an address, "tls://host:port". Throws io.
   std::string publish(const TrainerActor& trainer, const HostPlace& place);
   /// Must be called when process `pid` has ended. Bytes that the process has sent are still read.
   /// Then its connection is closed, even if another process holds it open.

@@ -29,14 +29,26 @@ struct HostJoin {
   std::int32_t pid = 0;
   std::int32_t num_workers = 0;  ///< number of workers on all hosts together
   std::int32_t chips_per_worker = 0;
+  /// The number of the fit() call of the agent's process, from 1; 0: the agent only asks which call
+  /// host 0 has reached.
+  std::int32_t fit_number = 0;
   LoopIdentity loop{};
   bool uses_ucx = false;
   std::string trainer{};  ///< the address, without the port, by which the agent reaches host 0
   HostWhere where{};      ///< the trainer recognizes an agent by the memory_id in it
 };
 
+/// The fit() calls that host 0's process has made.
+struct FitCalls {
+  std::string process{};    ///< names the process
+  std::int32_t number = 1;  ///< of the call that runs the trainer, from 1
+  /// How each call before it has ended, in order (note_result(), note_thrown()); "": unknown.
+  std::vector<std::string> outcomes{};
+};
+
 /// The trainer's answer: what the agent needs for its part of the job.
 struct HostWelcome {
+  FitCalls calls{};     ///< an agent with another number hasn't joined
   std::string taken{};  ///< why another process still has this place; "": the agent is welcome
   std::string job_id{};
   std::string token{};  ///< the agent's workers join with this token

@@ -31,6 +31,8 @@ struct HostPlace {
   std::string address{};
   PortRange ports{};      ///< the ports at which this host's processes may listen
   bool uses_ucx = false;  ///< chips of different hosts exchange data by UCX; otherwise by TLS
+  /// On host 0: a socket that listens at `trainer`, for all jobs of the process.
+  int listener = -1;
 
   bool is_agent() const { return index > 0; }
 };

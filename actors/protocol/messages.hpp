@@ -83,11 +83,15 @@ auto inspect(Inspector& f, HostWhere& x) {
 template <class Inspector>
 auto inspect(Inspector& f, HostJoin& x) {
   return inspect_fields(f, x, x.job_id, x.committed, x.host, x.num_hosts, x.pid, x.num_workers,
-                        x.chips_per_worker, x.loop, x.uses_ucx, x.trainer, x.where);
+                        x.chips_per_worker, x.fit_number, x.loop, x.uses_ucx, x.trainer, x.where);
+}
+template <class Inspector>
+auto inspect(Inspector& f, FitCalls& x) {
+  return inspect_fields(f, x, x.process, x.number, x.outcomes);
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostWelcome& x) {
-  return inspect_fields(f, x, x.taken, x.job_id, x.token, x.fits, x.assignment, x.storage,
+  return inspect_fields(f, x, x.calls, x.taken, x.job_id, x.token, x.fits, x.assignment, x.storage,
                         x.offered);
 }
 template <class Inspector>

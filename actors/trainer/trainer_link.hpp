@@ -81,6 +81,7 @@ struct TrainerLinkOptions {
   std::string job_id;
   std::string token;
   std::string fits;  ///< for workers of other hosts that run main() again; see HostWelcome
+  FitCalls calls;    ///< of this process
   /// True if the reports of all workers are sent, and not only those of worker 0.
   bool tells_all_reports = false;
   /// True if any process may join, and not only those that process_started() has reported.

@@ -162,11 +162,15 @@ caf::result<Assignment> join(Self self, const JoinRequest& request, const Worker
 
 caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentActor& agent) {
   auto& state = state_of(self);
+  const FitCalls& calls = state.options.calls;
+  if (join.fit_number != calls.number) return HostWelcome{.calls = calls};
   // The agent may have seen sooner than the trainer that their connection was cut.
   if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.where.memory_id)) {
     lose_host(self, join.host, "its agent connects again");
   }
-  if (const auto taken = taken_for_now(join, state)) return HostWelcome{.taken = *taken};
+  if (const auto taken = taken_for_now(join, state)) {
+    return HostWelcome{.calls = calls, .taken = *taken};
+  }
   auto refusal = refuse_return(join, state);
   if (!refusal) refusal = state.job->hosts().refuse(join.host, join.num_hosts);
   if (!refusal) refusal = difference(join, state.options);
@@ -187,7 +191,8 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   const bool has_state = !join.job_id.empty() && !state.job->hosts().is_empty(join.host);
   state.hosts->add(join.host, agent, has_state ? std::optional(join.committed) : std::nullopt);
   watch_member(self, agent);
-  return HostWelcome{.job_id = state.options.job_id,
+  return HostWelcome{.calls = calls,
+                     .job_id = state.options.job_id,
                      .token = state.options.token,
                      .fits = state.options.fits,
                      .assignment = state.options.assignment,

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -118,6 +119,41 @@ void count(weft::TrainContext& ctx) {
               {"shifted", shifted.to_vector<float>()}});
 }
 
+/// How main() calls fit().
+struct Calls {
+  int count = 1;
+  bool end_early = false;   ///< main() returns after the first of two calls
+  bool are_caught = false;  ///< main() goes on if the first of two calls throws
+  std::string
+      first_storage{};  ///< the storage path of the first of two calls; "": that of the second
+  std::string pause{};  ///< the file for which main() waits on host 0 before the second call
+  double last_timeout_s = 0;  ///< backend.timeout_s of the second of two calls; 0: as of the first
+};
+
+/// Makes the first of two calls. The second job depends on its result.
+void make_first_call(const Calls& calls, weft::TrainerOptions options) {
+  if (!calls.first_storage.empty()) options.run.storage_path = calls.first_storage;
+  try {
+    const weft::Result result = weft::Trainer(count, options).fit();
+    if (result.ok()) plan.steps += result.metrics.at("counter").get<std::uint64_t>();
+  } catch (const weft::Error& error) {
+    if (!calls.are_caught) throw;
+    if (!weft::in_worker()) fmt::print(stderr, "the first call has thrown: {}\n", error.what());
+  }
+  fmt::print("between two calls\n");
+  std::fflush(stdout);
+  if (calls.pause.empty() || weft::in_worker()) return;
+  while (::access(calls.pause.c_str(), F_OK) != 0) ::sched_yield();
+}
+
+/// Another loop: reports the number of the job's chips.
+void add_chips(weft::TrainContext& ctx) {
+  const std::vector<float> values(static_cast<std::size_t>(ctx.world_size()), 1);
+  weft::Parameter ones = weft::make_parameter("ones", values, {ctx.world_size()});
+  weft::mark_sharding(ones, *ctx.mesh(), {{"data"}});
+  ctx.report({{"chips", weft::sum(ones).item()}});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -153,19 +189,35 @@ int main(int argc, char** argv) {
   app.add_option("--ports", backend.ports);
   app.add_option_function<std::string>(
       "--wire", [&](const std::string& text) { backend.wire = weft::parse_wire(text); });
-  app.add_option("--storage", run.storage_path);
+  app.add_option("--storage", run.storage_path)->take_last();
   app.add_option("--resume", run.resume)->take_last();
-  bool fits_twice = false;
-  app.add_flag("--fits-twice", fits_twice);
+  Calls calls;
+  app.add_option("--calls", calls.count, "of fit(), at most 2")->take_last();
+  app.add_flag("--ends-early", calls.end_early);
+  app.add_flag("--catches", calls.are_caught);
+  app.add_option("--first-storage", calls.first_storage);
+  app.add_option("--pause", calls.pause);
+  app.add_option("--last-timeout", calls.last_timeout_s);
+  int then_workers = 0;
+  app.add_option("--then-workers", then_workers, "a job of another loop with so many workers");
   CLI11_PARSE(app, argc, argv);
   backend.spmd = {.mesh_shape = {workers}, .axis_names = {"data"}};
   run.failure = failure;
   checkpoint.save_interval = static_cast<int>(plan.save_every);
   run.checkpoint = checkpoint;
-  weft::Trainer trainer(count,
-                        {.scaling = {.num_workers = workers}, .backend = backend, .run = run});
-  const weft::Result result = trainer.fit();
-  if (fits_twice) trainer.fit();
+  weft::TrainerOptions options{.scaling = {.num_workers = workers}, .backend = backend, .run = run};
+  if (calls.count > 1) {
+    make_first_call(calls, options);
+    if (calls.end_early) return 0;
+    if (calls.last_timeout_s > 0) options.backend.timeout_s = calls.last_timeout_s;
+  }
+  weft::Result result;
+  if (calls.count > 0) result = weft::Trainer(count, options).fit();
+  if (then_workers > 0) {
+    options.scaling.num_workers = then_workers;
+    options.backend.spmd.mesh_shape = {then_workers};
+    result = weft::Trainer(add_chips, options).fit();
+  }
   if (!json.empty()) std::ofstream(json) << result.metrics.dump() << '\n';
   if (result.error) fmt::print(stderr, "{}\n", result.error->message);
   return result.ok() ? 0 : 1;

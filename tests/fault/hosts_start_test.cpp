@@ -132,14 +132,6 @@ TEST_F(HostStart, RefusesTooFewPorts) {
   expect_says(trainer, "backend.ports = \"4711\" has 1 ports");
 }
 
-TEST_F(HostStart, RefusesASecondJobOfTheProgram) {
-  start(0, {"--fits-twice"});
-  start(1, {"--fits-twice"});
-  EXPECT_NE(host(0).wait(), 0);
-  EXPECT_EQ(host(1).wait(), 0) << host(1).output();
-  expect_says(host(0), "is the second job of this program on 2 hosts");
-}
-
 /// `weft launch --hosts` through a script that runs the command on this machine.
 class HostLaunch : public HostStart {
  protected:

@@ -1,0 +1,95 @@
+#include "actors/agent/calls_of_host_0.hpp"
+
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/process/log.hpp"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The longest time for which one connection waits for host 0's next job. It is long, because host
+/// 0's kernel keeps the connections that were given up, too.
+constexpr std::chrono::hours kIdlePatience{24};
+/// An agent waits for a place that is taken as long as the trainer's patience with a silent host,
+/// and this time. It asks again after each interval.
+constexpr std::chrono::seconds kTakenPatience{3};
+constexpr std::chrono::milliseconds kTakenInterval{200};
+/// Host 0 may be unreachable for this time. A connection may also fail because the trainer of a job
+/// has just ended.
+constexpr std::chrono::seconds kFailingPatience{60};
+
+}  // namespace
+
+std::string outcome_on_host_0(const FitCalls& calls, const AgentJob& job) {
+  const std::string& outcome = calls.outcomes.at(static_cast<std::size_t>(job.fit_number - 1));
+  if (!outcome.empty()) return outcome;
+  fail(Errc::mesh_mismatch,
+       "host {} is at fit() #{}, but host 0 is at #{}, and doesn't know how #{} has ended there: "
+       "all hosts must make the same calls in the same order, each after the end of the one before",
+       job.spec.place.index, job.fit_number, calls.number, job.fit_number);
+}
+
+std::unique_ptr<AgentLink> connect_for(const AgentJob& job, FitCalls& calls,
+                                       const AgentLink::OnEvent& on_event) {
+  const Clock::time_point deadline = Clock::now() + job.spec.timeout();
+  for (;;) {
+    auto link = AgentLink::connect(job.spec.place, job.spec.timeout(), on_event);
+    calls = link->join({}).calls;
+    if (calls.number >= job.fit_number) return link;
+    if (Clock::now() >= deadline) {
+      fail(Errc::timeout,
+           "host {} is at fit() #{}, but host 0 is still at #{} after backend.timeout_s = {}: all "
+           "hosts must make the same calls in the same order",
+           job.spec.place.index, job.fit_number, calls.number, job.spec.timeout_s);
+    }
+    std::this_thread::sleep_for(kTryInterval);
+  }
+}
+
+HostWelcome join_job(AgentLink& link, const HostJoin& join, std::chrono::milliseconds timeout) {
+  const Clock::time_point deadline = Clock::now() + timeout + kTakenPatience;
+  bool is_told = false;
+  for (;;) {
+    HostWelcome welcome = link.join(join);
+    if (welcome.taken.empty()) return welcome;
+    if (Clock::now() >= deadline) {
+      fail(Errc::mesh_mismatch, "host {} can't join the job: {}", join.host, welcome.taken);
+    }
+    if (!std::exchange(is_told, true)) {
+      logger("weft.trainer")
+          ->warn("{}; this process waits, because that one may be lost", welcome.taken);
+    }
+    std::this_thread::sleep_for(kTakenInterval);
+  }
+}
+
+std::optional<std::string> wait_for_next_job(const AgentJob& job, const std::string& process) {
+  std::optional<Clock::time_point> failing_since;
+  FitCalls calls{.process = process, .number = job.fit_number};
+  while (calls.process == process && calls.number <= job.fit_number) {
+    std::this_thread::sleep_for(kTryInterval);
+    try {
+      const auto link =
+          AgentLink::connect_once(job.spec.place, kIdlePatience, [](const AgentEvent&) {});
+      calls = link->join({}).calls;  // the trainer may still be that of this job
+      failing_since.reset();
+    } catch (const Error& error) {
+      if (error.code() == Errc::unavailable) return {};
+      const Clock::time_point now = Clock::now();
+      failing_since = failing_since.value_or(now);
+      if (error.code() == Errc::timeout) failing_since.reset();  // host 0's kernel answers
+      if (failing_since && now - *failing_since > kFailingPatience) return {};
+    }
+  }
+  if (calls.process != process) return {};
+  return outcome_on_host_0(calls, job);
+}
+
+}  // namespace weft

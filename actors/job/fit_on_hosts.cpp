@@ -1,0 +1,124 @@
+#include "actors/job/fit_on_hosts.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include <weft/tensor/error.hpp>
+
+#include "actors/job/nameless_fit.hpp"
+#include "actors/launch/worker_entry.hpp"
+#include "actors/link/rendezvous.hpp"
+#include "actors/link/tls_sockets.hpp"
+
+namespace weft {
+namespace {
+
+std::atomic<bool> are_taken = false;
+
+/// Sets where host 0 listens. All jobs of the process have one address and one secret, and the
+/// socket stays open: between jobs, the other hosts wait for the next one by connecting to it.
+void listen(JobSpec& spec) {
+  static std::optional<HostPlace> first;
+  HostPlace& place = spec.place;
+  if (!first) {
+    if (!place.meeting.empty()) prepare_meeting(place, spec.network);
+    const TlsAddress address = parse_tls_address(place.trainer, "WEFT_TRAINER");
+    const TlsListener listener = listen_tls(address, place.ports, "WEFT_TRAINER");
+    place.trainer = to_string(TlsAddress{.host = address.host, .port = listener.port});
+    place.listener = listener.fd;
+    first = place;
+  }
+  place.trainer = first->trainer;
+  place.secret = first->secret;
+  place.listener = first->listener;
+}
+
+/// The time between two jobs on another host than 0, in which main() prints nothing to stdout.
+class BetweenJobs {
+ public:
+  /// main() has returned, although host 0 has begun another job.
+  ~BetweenJobs() {
+    if (stdout_ < 0) return;
+    fmt::print(
+        stderr,
+        "weft: host {} ends after fit() #{}, but host 0 has begun another fit(), which waits "
+        "for this host: all hosts must make the same calls in the same order\n",
+        host_, fit_number_);
+  }
+
+  void begin(const AgentJob& job) {
+    host_ = job.spec.place.index;
+    fit_number_ = job.fit_number;
+    turn_stdout([this] {
+      const int none = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+      stdout_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+      return none;
+    });
+  }
+  void end() {
+    if (stdout_ >= 0) turn_stdout([this] { return std::exchange(stdout_, -1); });
+  }
+
+ private:
+  static void turn_stdout(const auto& find) {
+    std::cout.flush();
+    std::fflush(stdout);
+    const int to = find();
+    ::dup2(to, STDOUT_FILENO);
+    ::close(to);
+  }
+
+  int stdout_ = -1;  ///< the program's own; -1 while a job runs
+  int host_ = 0;
+  int fit_number_ = 0;
+};
+
+}  // namespace
+
+HostsTaken::HostsTaken(JobSpec& spec, const std::string& site) : takes_(spec.place.count > 1) {
+  if (!takes_) return;
+  if (are_taken.exchange(true)) {
+    fail(Errc::unavailable,
+         "fit() at {} is the second job of this program on {} hosts, and the first one may still "
+         "run: the hosts take part in one job after the other; call fit(), not start(), for each "
+         "job, and begin it when the job before has ended",
+         site, spec.place.count);
+  }
+  try {
+    listen(spec);
+  } catch (...) {
+    are_taken = false;
+    throw;
+  }
+}
+
+HostsTaken::~HostsTaken() {
+  if (takes_) are_taken = false;
+}
+
+Result fit_as_agent(const AgentJob& job, const std::string& site) {
+  static BetweenJobs between_jobs;
+  between_jobs.end();
+  const AgentEnd end = run_agent(job);
+  if (!end.outcome) end_worker_process(end.code);
+  const bool has_thrown = end.outcome->starts_with('!');
+  std::optional<Result> result;
+  try {
+    if (!has_thrown) result = result_of(*end.outcome);
+  } catch (const Error& error) {
+    fail(error.code(),
+         "fit() at {}: host {} can't read how this job has ended on host 0: {}; a second fit() "
+         "over hosts needs a run.storage_path that they share",
+         site, job.spec.place.index, error.what());
+  }
+  between_jobs.begin(job);
+  return has_thrown ? result_of(*end.outcome) : std::move(*result);
+}
+
+}  // namespace weft
