@@ -95,7 +95,9 @@ HostWires::HostWires(const HostWiresOptions& options, const Mesh& mesh,
     for (int other = 0; other < mesh.size(); ++other) {
       if (other == positions[i]) continue;
       const int chip = mesh.device_at(other);
-      peers.push_back({end_of(chip), all.addresses.at(static_cast<std::size_t>(chip))});
+      peers.push_back({.end = end_of(chip),
+                       .address = all.addresses.at(static_cast<std::size_t>(chip)),
+                       .connects_later = !are_twins(mesh, positions[i], other)});
     }
     wires_[i]->connect(std::move(peers));
   }

@@ -28,11 +28,11 @@ struct HostWiresOptions {
 /// its own.
 class HostWires {
  public:
-  /// Connects each of the worker's chips at `positions` to all other chips, also to chips of the
-  /// same host, because collectives that cross hosts may include several chips of a host. Waits
-  /// until all are connected. Makes no wires if all chips of the mesh are on one host. Throws the
-  /// errors of Permits' waits; timeout, naming the chips that are missing; peer_lost if the job is
-  /// aborted meanwhile.
+  /// Connects each of the worker's chips at `positions` to its twins on the other hosts, and waits
+  /// until all are connected. Other wires connect when a collective first needs them, also to chips
+  /// of the same host, since a permute over an axis that crosses hosts has several chips of a host.
+  /// Makes no wires if the chips of the mesh are on one host. Throws the errors of Permits' waits,
+  /// timeout, naming the chips that are missing, and peer_lost if the job is aborted meanwhile.
   HostWires(const HostWiresOptions& options, const Mesh& mesh, const std::vector<int>& positions,
             const Assignment& assignment, JobMemory& memory, WorkerLink& link);
 

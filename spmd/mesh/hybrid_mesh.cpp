@@ -53,6 +53,11 @@ int chip_on_host(const Mesh& mesh, int position) {
   return mesh.device_at(position) % chips_per_host(mesh);
 }
 
+bool are_twins(const Mesh& mesh, int position, int other) {
+  return host_of(mesh, position) != host_of(mesh, other) &&
+         chip_on_host(mesh, position) == chip_on_host(mesh, other);
+}
+
 AtomMask mask_on_host(const Mesh& mesh, AtomMask atoms) {
   unsigned mask = 0;
   unsigned next = 2;

@@ -23,6 +23,9 @@ Tier tier_of(AtomMask atoms, const Mesh& mesh);
 int chips_per_host(const Mesh& mesh);
 int host_of(const Mesh& mesh, int position);
 int chip_on_host(const Mesh& mesh, int position);
+/// Returns whether two chips have the same place on different hosts. A collective between hosts
+/// that lower_tiers() has made is one of twins.
+bool are_twins(const Mesh& mesh, int position, int other);
 /// Returns the atoms in `atoms` that are within a host, numbered from 1 as in a mesh of this host
 /// alone.
 AtomMask mask_on_host(const Mesh& mesh, AtomMask atoms);

@@ -320,6 +320,45 @@ TEST_P(WiresConform, NameThePeersThatAreMissing) {
   EXPECT_EQ(ChildProcess(body).join(), "");
 }
 
+TEST_P(WiresConform, ConnectLaterWhenBothEndsNeedEachOther) {
+  const WireKind kind = GetParam();
+  WireBook book(3);
+  SharedWords words;
+  const auto body = [&, kind](int self) {
+    if (kind == WireKind::ucx) testing::set_ucx_variables();
+    const std::unique_ptr<Wires> wires = book.connect(kind, WireBook::config(self), true);
+    await_wires(*wires, testing::kWirePatience);
+    const auto require_idle = [&](int wire) {
+      require(wires->status(wire).state == WireState::idle, "the wire that nobody needs is idle");
+    };
+    require_idle(0);
+    require_idle(1);
+    if (self == 2) {
+      words.await(0);
+      exchange(*wires, 0, 2, 0, {5000});
+      return require_idle(1);
+    }
+    exchange(*wires, 0, self, 1 - self, {5000});
+    require_idle(1);
+    if (self == 1) return;
+    const Bytes sent = pattern(5000, 0);
+    Bytes received(sent.size());
+    wires->send(1, sent);
+    wires->receive(1, received);
+    for (int i = 0; i < 20; ++i) {  // member 2 doesn't need it yet
+      wires->progress();
+      wires->wait(kSleepSlice);
+    }
+    require(wires->status(1).state == WireState::connecting, "the wire waits for its other end");
+    words.set(0);
+    finish_posts(*wires);
+    require(received == pattern(5000, 2000), "the bytes of member 2 arrive");
+  };
+  std::vector<ChildProcess> members;
+  for (int member = 0; member < 3; ++member) members.emplace_back([&, member] { body(member); });
+  for (ChildProcess& member : members) EXPECT_EQ(member.join(), "");
+}
+
 /// Each of these changes makes member 0 differ from what member 1 expects.
 TEST_P(WiresConform, ConnectOnlyEndsThatMeanEachOther) {
   const WireKind kind = GetParam();

@@ -84,15 +84,15 @@ class WireBook {
     return {page.address, page.size.load()};
   }
 
-  /// Makes the member's wires, and connects them to those of all other members. Wire i leads to
-  /// member i if i < `member`, and to member i + 1 otherwise.
-  std::unique_ptr<Wires> connect(WireKind kind, const WireConfig& config) {
+  /// Makes the member's wires, and connects them to those of all others, now or later. Wire i leads
+  /// to member i, or to member i + 1 if i isn't below the member.
+  std::unique_ptr<Wires> connect(WireKind kind, const WireConfig& config, bool later = false) {
     std::unique_ptr<Wires> wires = make_wires(kind, config);
     const auto self = static_cast<int>(config.self.chip);
     write(self, wires->address());
     std::vector<WirePeer> peers;
     for (int member = 0; member < members_; ++member) {
-      if (member != self) peers.push_back({end(member), read(member)});
+      if (member != self) peers.push_back({end(member), read(member), later});
     }
     wires->connect(std::move(peers));
     return wires;

@@ -16,6 +16,16 @@
 
 namespace weft {
 
+namespace {
+
+std::string why_no_wire(const WireStatus& status) {
+  if (status.state == WireState::up) return {};
+  const char* const what = status.state == WireState::lost ? "is lost" : "isn't connected yet";
+  return fmt::format(", whose wire {}{}{}", what, status.why.empty() ? "" : ": ", status.why);
+}
+
+}  // namespace
+
 NetworkTier::NetworkTier(JobMemory& memory, const Mesh& mesh, int position, Wires& wires,
                          const Recorder& recorder, WaitPolicy policy, OnLoss on_loss)
     : memory_(&memory),
@@ -30,9 +40,7 @@ NetworkTier::NetworkTier(JobMemory& memory, const Mesh& mesh, int position, Wire
   for (const WirePeer& peer : wires_->peers()) {
     Remote& remote = remotes_.emplace_back();
     remote.chip = static_cast<int>(peer.end.chip);
-    const int other = mesh.position_of(remote.chip);
-    remote.is_twin = host_of(mesh, other) != host_of(mesh, position) &&
-                     chip_on_host(mesh, other) == chip_on_host(mesh, position);
+    remote.is_twin = are_twins(mesh, position, mesh.position_of(remote.chip));
   }
 }
 
@@ -306,8 +314,7 @@ void NetworkTier::fail_timeout(Clock::duration waited) const {
     at_entry = at_entry || !has_header_[peer];
     const Remote& remote = remotes_[static_cast<std::size_t>(call_->wires[peer])];
     missing += fmt::format("{}chip {} (last called: {}){}", missing.empty() ? "" : ", ",
-                           remote.chip, to_string(remote.last, *mesh_),
-                           remote.is_lost ? ", whose wire is lost: " + status(peer).why : "");
+                           remote.chip, to_string(remote.last, *mesh_), why_no_wire(status(peer)));
   }
   fail(Errc::timeout, "chip {} waited {:.3f} s in {} (step {}, {}) for {}", chip_,
        std::chrono::duration<double>(waited).count(), to_string(*started_, *mesh_), started_->step,

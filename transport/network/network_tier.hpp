@@ -37,8 +37,8 @@ class NetworkTier final : public CollectiveTier {
   /// error of the collective: the tier waits until the job is aborted or the deadline passes.
   using OnLoss = std::function<void(const WireLoss& loss)>;
 
-  /// `wires` are up, lead to the chips with which this one calls collectives, and carry nothing
-  /// else. `memory` is that of the host's chips. All three references must outlive the object.
+  /// `wires` lead to the chips with which this one calls collectives, and carry nothing else.
+  /// `memory` is that of the host's chips. All three references must outlive the object.
   NetworkTier(JobMemory& memory, const Mesh& mesh, int position, Wires& wires,
               const Recorder& recorder, WaitPolicy policy, OnLoss on_loss = {});
   /// Closes the wires if a collective hasn't ended.

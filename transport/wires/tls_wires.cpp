@@ -144,14 +144,16 @@ class TlsWires final : public Wires {
       if (config_.self.chip < peer.end.chip) {
         dials_.back().emplace(std::move(address), preamble_to(config_, peer.end));
       }
+      wires_[i].status.state = WireState::idle;
+      if (!peer.connects_later) needed(static_cast<int>(i));
     }
   }
 
-  void send(int wire, std::span<const std::byte> bytes) override { at(wire).send(bytes); }
-  void receive(int wire, std::span<std::byte> into) override { at(wire).receive(into); }
+  void send(int wire, std::span<const std::byte> bytes) override { needed(wire).send(bytes); }
+  void receive(int wire, std::span<std::byte> into) override { needed(wire).receive(into); }
 
   bool progress() override {
-    bool has_moved = connecting_ > 0 || door_.is_open() ? connect_more() : false;
+    bool has_moved = connecting_ > 0 && connect_more();
     for (TlsWire& wire : wires_) has_moved |= wire.progress();
     return has_moved;
   }
@@ -166,11 +168,11 @@ class TlsWires final : public Wires {
   void wait(std::chrono::milliseconds longest) override {
     events_.clear();
     for (const TlsWire& wire : wires_) wire.add_events(events_);
-    if (!peers_.empty()) door_.add_events(events_);
-    for (const auto& dial : dials_) {
-      if (!dial) continue;
-      dial->add_events(events_);
-      longest = std::min(longest, dial->pause());
+    if (connecting_ > 0) door_.add_events(events_);
+    for (std::size_t i = 0; connecting_ > 0 && i < dials_.size(); ++i) {
+      if (!dials_[i] || wires_[i].status.state != WireState::connecting) continue;
+      dials_[i]->add_events(events_);
+      longest = std::min(longest, dials_[i]->pause());
     }
     const auto timeout = std::max<std::int64_t>(longest.count(), 0);
     ::poll(events_.data(), events_.size(), static_cast<int>(timeout));
@@ -179,6 +181,14 @@ class TlsWires final : public Wires {
  private:
   TlsWire& at(int wire) { return wires_[static_cast<std::size_t>(wire)]; }
   const TlsWire& at(int wire) const { return wires_[static_cast<std::size_t>(wire)]; }
+  TlsWire& needed(int wire) {
+    TlsWire& needed = at(wire);
+    if (needed.status.state == WireState::idle) {
+      needed.status.state = WireState::connecting;
+      ++connecting_;
+    }
+    return needed;
+  }
 
   bool has_unsent() const {
     return std::ranges::any_of(wires_, [](const TlsWire& wire) {
@@ -196,18 +206,21 @@ class TlsWires final : public Wires {
     return all;
   }
 
-  /// Continues dials and greetings. The door closes when all wires have been up, because a lost
-  /// wire isn't made again.
+  /// Continues dials and greetings while a wire connects. Otherwise nobody looks at the door, so
+  /// strangers disturb nothing, and a peer that dials early waits in the queue of the kernel. The
+  /// door closes when all wires have been up, because a lost wire isn't made again.
   bool connect_more() {
-    if (peers_.empty()) return false;
     bool has_moved = false;
+    bool has_idle = false;
     connecting_ = 0;
     for (std::size_t i = 0; i < wires_.size(); ++i) {
-      if (dials_[i]) has_moved |= dial(i);
-      if (wires_[i].status.state == WireState::connecting) ++connecting_;
+      const WireState& state = wires_[i].status.state;
+      if (dials_[i] && state == WireState::connecting) has_moved |= dial(i);
+      connecting_ += state == WireState::connecting ? 1 : 0;
+      has_idle = has_idle || state == WireState::idle;
     }
     if (connecting_ == 0) {
-      door_.close();
+      if (!has_idle) door_.close();
       return has_moved;
     }
     return door_.progress([this](const WirePreamble& received) { return answer_to(received); },
@@ -249,15 +262,21 @@ class TlsWires final : public Wires {
            to_string(config_.self), to_string(received.from));
     }
     require_same(received, expected_from(*i));
-    if (wires_[*i].status.state != WireState::connecting) {
+    if (!awaits(*i)) {
       fail(Errc::invalid_argument, "{} is connected already", to_string(received.from));
     }
     return preamble_to(config_, received.from);
   }
 
   void admit(const WirePreamble& received, TlsSession session) {
-    TlsWire& wire = wires_[*find(received.from)];
-    if (wire.status.state == WireState::connecting) wire.begin(std::move(session));
+    const std::size_t i = *find(received.from);
+    if (awaits(i)) wires_[i].begin(std::move(session));
+  }
+
+  /// Returns whether the wire may still become up. The peer may need it before this end does.
+  bool awaits(std::size_t i) const {
+    const WireState state = wires_[i].status.state;
+    return state == WireState::connecting || state == WireState::idle;
   }
 
   WireConfig config_;
@@ -267,8 +286,8 @@ class TlsWires final : public Wires {
   std::vector<WirePeer> peers_;
   std::deque<TlsWire> wires_;
   std::deque<std::optional<WireDial>> dials_;  ///< by wire; empty where the peer dials, or is done
-  std::size_t connecting_ = 0;
-  bool has_unread_ = false;  ///< close() was called while receives were posted
+  std::size_t connecting_ = 0;                 ///< at least the number of wires that connect now
+  bool has_unread_ = false;                    ///< close() was called while receives were posted
   std::vector<pollfd> events_;
 };
 

@@ -8,6 +8,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "transport/wires/ucx_address.hpp"
 #include "transport/wires/ucx_library.hpp"
 #include "transport/wires/wire_address.hpp"
 #include "transport/wires/wire_preamble.hpp"
@@ -21,9 +22,6 @@ using UcxClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kUcxLinger{2};
 /// The time for UCX to end its requests and connections.
 constexpr std::chrono::milliseconds kUcxCloseTime{500};
-
-/// The beginning of an address, before UCX's own bytes.
-constexpr std::string_view kUcxPrefix = "ucx:";
 
 struct UcxWire;
 
@@ -128,34 +126,15 @@ class UcxWires final : public Wires {
       const WirePeer& peer = peers_[i];
       UcxWire& wire = wires_[i];
       wire.chip = peer.end.chip;
-      if (!peer.address.starts_with(kUcxPrefix) || peer.address.size() == kUcxPrefix.size()) {
-        fail(Errc::invalid_argument, "wire address of {}: expected an address of wires over UCX",
-             to_string(peer.end));
-      }
-      ucp_ep_params_t wanted{};
-      wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                          UCP_EP_PARAM_FIELD_ERR_HANDLER;
-      wanted.address =
-          reinterpret_cast<const ucp_address_t*>(peer.address.data() + kUcxPrefix.size());
-      wanted.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-      wanted.err_handler = {on_endpoint_error, &wire};
-      const ucs_status_t status = ucx_.ep_create(worker_, &wanted, &wire.endpoint);
-      if (status != UCS_OK) {
-        wire.endpoint = nullptr;
-        wire.lose(ucx_.status_string(status));
-        continue;
-      }
-      wire.sent_preamble = encode(preamble_to(config_, peer.end));
-      wire.preamble_receive = {&wire, wire.received_preamble.data(), kWirePreambleBytes};
-      wire.preamble_send = {&wire, wire.sent_preamble.data(), kWirePreambleBytes};
-      give_receive(wire.preamble_receive, 0);
-      give_send(wire.preamble_send, 0);
+      ucx_bytes(peer);  // throws if it isn't an address
+      wire.status.state = WireState::idle;
+      if (!peer.connects_later) begin(wire, peer);
     }
   }
 
   void send(int wire, std::span<const std::byte> bytes) override {
     if (bytes.empty()) return;
-    UcxWire& to = wires_[static_cast<std::size_t>(wire)];
+    UcxWire& to = needed(wire);
     to.sends.push_back({&to, const_cast<std::byte*>(bytes.data()), bytes.size()});
     ++to.status.sends;
     give_posts(to);
@@ -163,7 +142,7 @@ class UcxWires final : public Wires {
 
   void receive(int wire, std::span<std::byte> into) override {
     if (into.empty()) return;
-    UcxWire& from = wires_[static_cast<std::size_t>(wire)];
+    UcxWire& from = needed(wire);
     from.receives.push_back({&from, into.data(), into.size()});
     ++from.status.receives;
     give_posts(from);
@@ -211,6 +190,33 @@ class UcxWires final : public Wires {
          ucx_.status_string(status));
   }
 
+  UcxWire& needed(int wire) {
+    const auto i = static_cast<std::size_t>(wire);
+    if (wires_[i].status.state == WireState::idle) begin(wires_[i], peers_[i]);
+    return wires_[i];
+  }
+
+  /// Begins to connect. UCX keeps what the peer sends before.
+  void begin(UcxWire& wire, const WirePeer& peer) {
+    wire.status.state = WireState::connecting;
+    ucp_ep_params_t wanted{};
+    wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                        UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    wanted.address = reinterpret_cast<const ucp_address_t*>(ucx_bytes(peer).data());
+    wanted.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    wanted.err_handler = {on_endpoint_error, &wire};
+    const ucs_status_t status = ucx_.ep_create(worker_, &wanted, &wire.endpoint);
+    if (status != UCS_OK) {
+      wire.endpoint = nullptr;
+      return wire.lose(ucx_.status_string(status));
+    }
+    wire.sent_preamble = encode(preamble_to(config_, peer.end));
+    wire.preamble_receive = {&wire, wire.received_preamble.data(), kWirePreambleBytes};
+    wire.preamble_send = {&wire, wire.sent_preamble.data(), kWirePreambleBytes};
+    give_receive(wire.preamble_receive, 0);
+    give_send(wire.preamble_send, 0);
+  }
+
   void make_worker() {
     ucp_worker_params_t wanted{};
     wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -222,7 +228,7 @@ class UcxWires final : public Wires {
     if (status == UCS_OK) status = ucx_.worker_get_address(worker_, &address, &size);
     if (status != UCS_OK) free();
     require(status, "ucp_worker_create");
-    address_ = std::string(kUcxPrefix).append(reinterpret_cast<const char*>(address), size);
+    address_ = ucx_address({reinterpret_cast<const char*>(address), size});
     ucx_.worker_release_address(worker_, address);
   }
 

@@ -66,6 +66,7 @@ class WireDoor {
     std::uint64_t count = 0;
   };
 
+  void excuse_pause();
   bool accept_all();
   void close_late();
   void refuse(const std::string& who, const std::string& reason);
@@ -74,7 +75,8 @@ class WireDoor {
   Log log_;
   WireDoorLimits limits_;
   int listener_ = -1;
-  bool starved_ = false;  ///< no descriptors were free
+  bool starved_ = false;                     ///< no descriptors were free
+  Clock::time_point served_ = Clock::now();  ///< when progress() was called last
   std::string address_;
   std::vector<Unproven> unproven_;  ///< oldest first
   std::vector<Refused> refused_;

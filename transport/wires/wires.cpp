@@ -9,13 +9,17 @@
 namespace weft {
 namespace {
 
+bool is_missing(const WireStatus& status) {
+  return status.state == WireState::connecting || status.state == WireState::lost;
+}
+
 std::string missing_wires(const Wires& wires) {
   constexpr std::size_t kNamed = 8;  // a host that is down is the peer of many wires
   std::string missing;
   std::size_t count = 0;
   for (std::size_t i = 0; i < wires.peers().size(); ++i) {
     const WireStatus& status = wires.status(static_cast<int>(i));
-    if (status.state == WireState::up || ++count > kNamed) continue;
+    if (!is_missing(status) || ++count > kNamed) continue;
     missing += fmt::format("{}{}{}", missing.empty() ? "" : "; ", to_string(wires.peers()[i].end),
                            status.why.empty() ? "" : ": " + status.why);
   }
@@ -32,13 +36,11 @@ std::string to_string(const WireEnd& end) {
 void await_wires(Wires& wires, std::chrono::milliseconds timeout,
                  const std::function<void()>& check) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  std::size_t up = 0;
+  std::size_t done = 0;  ///< the wires before this one aren't missing
   for (;;) {
     wires.progress();
-    while (up < wires.peers().size() && wires.status(static_cast<int>(up)).state == WireState::up) {
-      ++up;
-    }
-    if (up == wires.peers().size()) return;
+    while (done < wires.peers().size() && !is_missing(wires.status(static_cast<int>(done)))) ++done;
+    if (done == wires.peers().size()) return;
     if (check) check();
     if (std::chrono::steady_clock::now() >= deadline) {
       fail(Errc::timeout, "no connection for {:.3f} s to {}",

@@ -3,9 +3,10 @@
 /// without loss, straight from and into the caller's memory.
 ///
 /// A chip makes its Wires, tells its address() to its peers, gives theirs to connect(), and calls
-/// progress() until every wire is up. The i-th send() at one end of a wire fills the i-th receive()
-/// at the other end, and the two must have the same size. A wire that breaks stays lost until the
-/// end of the generation; nobody concludes from it which of the two ends is at fault.
+/// progress() until they are up. A wire may also connect later, when both ends have posted to it.
+/// The i-th send() at one end of a wire fills the i-th receive() at the other end, and the two must
+/// have the same size. A wire that breaks stays lost until the end of the generation; nobody
+/// concludes from it which of the two ends is at fault.
 
 #include <chrono>
 #include <cstddef>
@@ -51,10 +52,12 @@ struct WireConfig {
 
 struct WirePeer {
   WireEnd end;
-  std::string address;  ///< the peer's address(), any bytes
+  std::string address;          ///< the peer's address(), any bytes
+  bool connects_later = false;  ///< at the first post of this end, instead of at once
 };
 
-enum class WireState : std::uint8_t { connecting, up, lost };
+/// A wire is idle before the first post of this end if it connects later.
+enum class WireState : std::uint8_t { idle, connecting, up, lost };
 
 struct WireStatus {
   WireState state = WireState::connecting;
@@ -91,8 +94,8 @@ class Wires {
   virtual void close() = 0;
 };
 
-/// Waits until all wires are up. `check` is called again and again, and throws if the wait is to
-/// end. Throws timeout, naming the peers that are missing, and why.
+/// Waits until all wires are up that connect at once. `check` is called again and again, and throws
+/// if the wait is to end. Throws timeout, naming the peers that are missing, and why.
 void await_wires(Wires& wires, std::chrono::milliseconds timeout,
                  const std::function<void()>& check = {});
 

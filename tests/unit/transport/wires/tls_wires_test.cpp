@@ -30,14 +30,16 @@ std::uint16_t port_of(const Wires& wires) {
   return ntohs(reinterpret_cast<sockaddr_in&>(address.bytes).sin_port);
 }
 
-/// Member 1, which expects members 0 and 2 to dial, and what it has logged.
+/// Member 2, which expects members 0 and 1 to dial, and what it has logged.
 class Wired : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { begin(false); }
+  void begin(bool later) {
     WireConfig config = WireBook::config(2);
     config.log = [this](const std::string& line) { lines.push_back(line); };
     server = make_tls_wires(config);
-    server->connect({{WireBook::end(0), "127.0.0.1:1"}, {WireBook::end(1), "127.0.0.1:1"}});
+    server->connect(
+        {{WireBook::end(0), "127.0.0.1:1", later}, {WireBook::end(1), "127.0.0.1:1", later}});
   }
 
   /// Makes a member that dials the server at an address.
@@ -138,6 +140,32 @@ TEST_F(Wired, AcceptAMemberOnlyOnce) {
               {first.get(), second.get()});
   EXPECT_EQ(server->status(0).state, WireState::up);
   EXPECT_EQ(second->status(0).state, WireState::connecting);
+}
+
+class WiredLater : public Wired {
+ protected:
+  void SetUp() override { begin(true); }
+};
+
+TEST_F(WiredLater, LookAtTheirDoorOnlyWhileAWireConnects) {
+  const TcpStranger web(port_of(*server));
+  web.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+  const std::unique_ptr<Wires> member = dial(WireBook::config(0));
+  for (int i = 0; i < 20; ++i) {
+    member->progress();
+    EXPECT_FALSE(server->progress());
+    server->wait(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(lines.empty());
+  EXPECT_EQ(member->status(0).state, WireState::connecting);
+  const std::byte said{5};
+  std::byte heard{};
+  member->send(0, {&said, 1});
+  server->receive(0, {&heard, 1});
+  go_on_until("the byte arrives", [&] { return server->status(0).receives == 0; }, {member.get()});
+  EXPECT_EQ(heard, said);
+  EXPECT_TRUE(has_logged("the TLS handshake failed"));
+  EXPECT_EQ(server->status(1).state, WireState::idle);
 }
 
 /// Passes bytes on between a dialling member and the server, and keeps what the member has sent.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/expect_error.hpp"
+#include "transport/wires/ucx_address.hpp"
 #include "transport/wires/wire_address.hpp"
 
 namespace weft::wire_preamble_test {
@@ -68,6 +69,22 @@ TEST(WireAddress, IsNumericWithAPort) {
   EXPECT_EQ(device_of("127.0.0.1"), "lo");
   expect_error(Errc::invalid_argument, {"192.0.2.1", "no network device"},
                [] { device_of("192.0.2.1"); });
+}
+
+TEST(UcxAddress, IsReadWholeOrNotAtAll) {
+  const std::string bytes("1:\0x", 4);
+  const auto peer = [](std::string address) {
+    return WirePeer{{.host = 1, .worker = 2, .chip = 5}, std::move(address)};
+  };
+  const std::string address = ucx_address(bytes);
+  EXPECT_EQ(ucx_bytes(peer(address)), bytes);
+  for (const std::string& wrong :
+       {address.substr(0, address.size() - 1), address + "x", std::string("ucx:"),
+        std::string("ucx:0:"), std::string("ucx:-1:x"), std::string("ucx:99999999999999999999:x"),
+        std::string("127.0.0.1:4711"), std::string()}) {
+    expect_error(Errc::invalid_argument, {"chip 5 of worker 2 on host 1", "ucx:"},
+                 [&] { ucx_bytes(peer(wrong)); });
+  }
 }
 
 }  // namespace
