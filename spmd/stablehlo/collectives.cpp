@@ -1,8 +1,12 @@
 // Lowers collectives, and custom ops.
 
 #include <map>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <weft/tensor/error.hpp>
 
@@ -35,15 +39,41 @@ std::string integer_text(std::string_view name, std::int64_t value) {
   return fmt::format("{} = {} : i64", name, value);
 }
 
+/// Returns the layouts of a call's operands or results, which are row-major. Without them XLA
+/// chooses layouts that suit the ops around the call.
+std::string layouts_text(std::string_view name, const std::vector<HloType>& types) {
+  std::vector<std::string> layouts;
+  for (const HloType& type : types) {
+    HloDims minor_first(type.dims.size());
+    std::iota(minor_first.rbegin(), minor_first.rend(), std::int64_t{0});
+    layouts.push_back(
+        fmt::format("dense<{}> : tensor<{}xindex>",
+                    minor_first.empty() ? "" : fmt::format("[{}]", fmt::join(minor_first, ", ")),
+                    minor_first.size()));
+  }
+  return fmt::format("{} = [{}]", name, fmt::join(layouts, ", "));
+}
+
+/// Appends the call of a function of weft.
+HloWriter::Values call(const HloOp& op, const HloWriter::Values& operands,
+                       const std::vector<HloType>& results, const std::string& attributes) {
+  std::vector<HloType> types;
+  for (const HloValue& operand : operands) types.push_back(operand.type);
+  return op.write().ops(
+      "custom_call", operands, results,
+      fmt::format("api_version = 4 : i32, {}, {}, {}", attributes,
+                  layouts_text("operand_layouts", types), layouts_text("result_layouts", results)));
+}
+
 /// Appends the call of a collective (CollectiveForm::calls).
 HloValue call_collective(const HloOp& op) {
   HloContext& all = op.context;
   all.collectives.push_back(op.op);
-  const auto results = op.write().ops(
-      "custom_call", {op.operand(0), all.token}, {op.type, all.token.type},
-      fmt::format("api_version = 4 : i32, backend_config = {{collective = {} : i64}}, "
-                  "call_target_name = \"{}\", has_side_effect = true",
-                  all.collectives.size() - 1, kCollectiveTarget));
+  const auto results =
+      call(op, {op.operand(0), all.token}, {op.type, all.token.type},
+           fmt::format("backend_config = {{collective = {} : i64}}, call_target_name = \"{}\", "
+                       "has_side_effect = true",
+                       all.collectives.size() - 1, kCollectiveTarget));
   all.token = results[1];
   return results[0];
 }
@@ -151,12 +181,11 @@ HloValue permuted_in_group(const HloOp& op) {
 
 HloValue lower_custom_call(const HloOp& op) {
   const CustomTarget& target = op.program.custom_target(op.op);
-  return op.write().op(
-      "custom_call", op.operands, op.type,
-      fmt::format(
-          "api_version = 4 : i32, backend_config = {{name = {}, op = {} : i64, rule = {}}}, "
-          "call_target_name = \"{}\"",
-          hlo_quoted(target.name), op.op, hlo_quoted(target.rule), kCustomOpTarget));
+  return call(
+      op, op.operands, {op.type},
+      fmt::format("backend_config = {{name = {}, op = {} : i64, rule = {}}}, "
+                  "call_target_name = \"{}\"",
+                  hlo_quoted(target.name), op.op, hlo_quoted(target.rule), kCustomOpTarget))[0];
 }
 
 [[noreturn]] HloValue refuse_border(const HloOp& op) {

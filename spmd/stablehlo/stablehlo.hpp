@@ -27,9 +27,9 @@ enum class CollectiveForm : std::uint8_t {
   calls,
 };
 
-/// The names of the functions that custom_calls in the text call. The backend_config of a
-/// kCustomOpTarget is {name = "NAME", op = N : i64, rule = "RULE"}: the CustomTarget, and the
-/// number of the op in the program.
+/// The names of the functions that custom_calls in the text call. Their operands and results are
+/// row-major. The backend_config of a kCustomOpTarget is {name = "NAME", op = N : i64, rule =
+/// "RULE"}: the CustomTarget, and the number of the op in the program.
 inline constexpr std::string_view kCollectiveTarget = "weft.collective";
 inline constexpr std::string_view kCustomOpTarget = "weft.custom_op";
 

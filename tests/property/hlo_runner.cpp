@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <map>
 
+#include "chips/pjrt/foreign_calls.hpp"
 #include "chips/pjrt/self_test.hpp"
+#include "spmd/program/custom_function.hpp"
 #include "spmd/program/element.hpp"
 #include "spmd/reference/shards.hpp"
 #include "tests/support/real_plugins.hpp"
@@ -15,17 +17,6 @@ namespace weft::testing {
 namespace {
 
 constexpr std::int64_t kChipCount = 8;
-
-const pjrt::Plugin* newest_plugin() {
-  const char* asked = std::getenv("WEFT_TEST_PLUGIN");
-  const pjrt::Plugin* newest = nullptr;
-  for (const pjrt::PluginFile& file : real_plugins()) {
-    if (asked != nullptr && file.path.find(asked) == std::string::npos) continue;
-    const pjrt::Plugin& plugin = pjrt::Plugin::load(file.path);
-    if (newest == nullptr || plugin.minor() > newest->minor()) newest = &plugin;
-  }
-  return newest;
-}
 
 std::vector<std::byte> to_bytes(DType dtype, const Elements& elements) {
   const auto size = static_cast<std::size_t>(byte_size(dtype));
@@ -45,14 +36,34 @@ Elements to_elements(DType dtype, const std::vector<std::byte>& bytes) {
   return elements;
 }
 
+/// Runs the custom ops of a chip's program. Replicas call at the same time.
+class CustomOps final : public pjrt::ForeignReceiver {
+ public:
+  explicit CustomOps(const Program& program) {
+    for (OpId op = 0; op < program.num_ops(); ++op) {
+      if (program.kind(op) == OpKind::custom_call) ops_.emplace(op, BoundCustomCall(program, op));
+    }
+  }
+  void on_collective(const pjrt::ForeignCall& call) override {
+    fail(Errc::corrupt, "the program calls collective {}: expected one of XLA", call.number);
+  }
+  void on_custom_op(const pjrt::ForeignCall& call) override {
+    ops_.at(static_cast<OpId>(call.number)).run(call.operands, call.results[0]);
+  }
+
+ private:
+  std::map<OpId, BoundCustomCall> ops_{};
+};
+
 }  // namespace
 
 HloRunner* HloRunner::get() {
   static const std::unique_ptr<HloRunner> runner = []() -> std::unique_ptr<HloRunner> {
-    const pjrt::Plugin* plugin = newest_plugin();
-    if (plugin == nullptr) return nullptr;
+    const std::vector<pjrt::PluginFile> plugins = real_plugins();
+    if (plugins.empty()) return nullptr;
     const auto client =
-        pjrt::Client::make(*plugin, {{"cpu_device_count", kChipCount}}, [](const std::string&) {});
+        pjrt::Client::make(pjrt::Plugin::load(plugins.front().path),
+                           {{"cpu_device_count", kChipCount}}, [](const std::string&) {});
     pjrt::test_plugin(*client);
     client->set_flag("xla_allow_excess_precision", false);
     return std::unique_ptr<HloRunner>(new HloRunner(client));
@@ -67,6 +78,8 @@ HloRunner::Results HloRunner::run(const Run& run) {
   for (int chip = 0; chip < run.mesh.size(); ++chip) {
     devices.push_back(client_->devices().at(static_cast<std::size_t>(chip)).id);
   }
+  CustomOps custom_ops(run.program);
+  const pjrt::ForeignContext context(client_, custom_ops);
   const pjrt::Executable executable = client_->compile(made.text, devices);
   std::vector<pjrt::Buffer> buffers;
   std::vector<std::vector<void*>> arguments(devices.size());
@@ -84,7 +97,7 @@ HloRunner::Results HloRunner::run(const Run& run) {
       arguments[chip].push_back(buffers.back().handle());
     }
   }
-  std::vector<pjrt::LaunchedRun> runs = executable.launch_replicas(arguments);
+  std::vector<pjrt::LaunchedRun> runs = executable.launch_replicas(arguments, context.handle());
   for (pjrt::LaunchedRun& launched : runs) launched.done.await();
   Results results;
   for (std::size_t i = 0; i < made.results.size(); ++i) {

@@ -28,8 +28,8 @@ class HloRunner {
     std::vector<std::vector<std::int32_t>> faults;  ///< by chip: {op, what}; empty if no op checks
   };
 
-  /// Returns the process's runner; null if there is no plug-in. It uses the newest plug-in, or the
-  /// one whose path contains WEFT_TEST_PLUGIN.
+  /// Returns the process's runner; null if there is no plug-in. It uses the first of
+  /// real_plugins().
   static HloRunner* get();
 
   /// Runs the program on as many replicas as the mesh has chips, at most 8.

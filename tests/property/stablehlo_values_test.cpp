@@ -10,6 +10,7 @@
 #include "spmd/stablehlo/stablehlo_target.hpp"
 #include "spmd/text/text.hpp"
 #include "tests/property/hlo_runner.hpp"
+#include "tests/support/custom_ops.hpp"
 #include "tests/support/op_values.hpp"
 #include "tests/support/random_program.hpp"
 #include "tests/support/real_plugins.hpp"
@@ -198,6 +199,25 @@ TEST(StableHloValues, OfCausalAttentionInPartsAreThoseOfTheInterpreter) {
   return %3 "y" [{}, {}, {"data"}, {}]
 })",
               kMesh, inputs);
+}
+
+/// A compiler may choose layouts that suit the other ops, but functions of weft read rows.
+TEST(StableHloValues, OfACustomOpBesideATransposeAreThoseOfTheInterpreter) {
+  testing::custom_target(testing::CustomKind::square_sum, 3);
+  Random random(5);
+  Elements x;
+  for (int i = 0; i < 4 * 8 * 12; ++i) x.push_back(static_cast<double>(random.below(4)));
+  const Mesh cube({2, 2, 2}, {"a", "b", "c"});
+  expect_same(R"(program(%0: f32[4,8,12] param "in" [{?}, {?}, {?}]) {
+  %1 = reverse %0 {dims = [0, 1]} : f32[4,8,12]
+  %2 = custom_call %1 {target = "square_sum3", rule = "a b s -> a b reduction={s}"} : f32[4,8]
+  %3 = dot_general %0, %2 {contracting = [0] x [0]} : f32[8,12,8]
+  %4 = transpose %1 {perm = [2, 0, 1]} : f32[12,4,8]
+  return %3 "out" [{"b", "c"?}, {?}, {?}] priority{"b"=1, "c"=1},
+         %4 "out" [{?}, {?}, {?}],
+         %1 "out" [{?}, {?}, {?}] updates 0
+})",
+              cube, {x});
 }
 
 /// Returns {op, what} of each chip.

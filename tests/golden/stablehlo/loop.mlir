@@ -11,7 +11,7 @@ module @weft_a_loop {
       %13 = "stablehlo.constant"() {value = dense<3> : tensor<i32>} : () -> tensor<i32>
       %14 = "stablehlo.compare"(%8, %13) {compare_type = #stablehlo<comparison_type SIGNED>, comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
       %47:4 = "stablehlo.if"(%14) ({
-        %15:2 = "stablehlo.custom_call"(%9, %10) {api_version = 4 : i32, backend_config = {collective = 0 : i64}, call_target_name = "weft.collective", has_side_effect = true} : (tensor<4xf32>, tensor<i32>) -> (tensor<4xf32>, tensor<i32>)
+        %15:2 = "stablehlo.custom_call"(%9, %10) {api_version = 4 : i32, backend_config = {collective = 0 : i64}, call_target_name = "weft.collective", has_side_effect = true, operand_layouts = [dense<[0]> : tensor<1xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<[0]> : tensor<1xindex>, dense<> : tensor<0xindex>]} : (tensor<4xf32>, tensor<i32>) -> (tensor<4xf32>, tensor<i32>)
         %16 = "stablehlo.constant"() {value = dense<0> : tensor<4xi32>} : () -> tensor<4xi32>
         %17 = "stablehlo.compare"(%arg1, %16) {compare_type = #stablehlo<comparison_type SIGNED>, comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
         %18 = "stablehlo.constant"() {value = dense<6> : tensor<4xi32>} : () -> tensor<4xi32>
