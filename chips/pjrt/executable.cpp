@@ -60,6 +60,7 @@ std::string Executable::serialize() const {
 }
 
 std::vector<LaunchedRun> Executable::launch_replicas(std::span<const std::vector<void*>> arguments,
+                                                     std::span<const std::int64_t> kept,
                                                      void* context) const {
   std::vector<void* const*> argument_rows;
   for (const std::vector<void*>& row : arguments) argument_rows.push_back(row.data());
@@ -68,6 +69,8 @@ std::vector<LaunchedRun> Executable::launch_replicas(std::span<const std::vector
   for (std::vector<void*>& row : outputs) output_rows.push_back(row.data());
   std::vector<void*> done(arguments.size());
   Block<ExecuteOptions> options;
+  options->kept_inputs = kept.data();
+  options->kept_count = kept.size();
   options->context = context;
   execute(options.get(), {argument_rows, arguments.front().size(), output_rows.data(), done.data()},
           nullptr);

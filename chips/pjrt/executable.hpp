@@ -39,10 +39,13 @@ class Executable {
   /// Returns the bytes from which Client::load() makes it again.
   std::string serialize() const;
   /// Launches a program of several replicas on the devices for which it was compiled, in one call,
-  /// because the replicas meet. Row i of `arguments` is for replica i, and so is result i. No
-  /// argument is kept. `context` is that of the foreign calls of all replicas.
+  /// because the replicas meet. Row i of `arguments` is for replica i, and so is result i. `kept`
+  /// and `context` are as for launch(), for all replicas.
   std::vector<LaunchedRun> launch_replicas(std::span<const std::vector<void*>> arguments,
+                                           std::span<const std::int64_t> kept = {},
                                            void* context = nullptr) const;
+  /// Returns the bytes of a run's temporaries on a device; nothing if the plug-in doesn't say.
+  std::optional<std::int64_t> temporary_bytes() const;
 
  private:
   explicit Executable(std::shared_ptr<const Client> client);

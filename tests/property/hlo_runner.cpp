@@ -97,7 +97,7 @@ HloRunner::Results HloRunner::run(const Run& run) {
       arguments[chip].push_back(buffers.back().handle());
     }
   }
-  std::vector<pjrt::LaunchedRun> runs = executable.launch_replicas(arguments, context.handle());
+  std::vector<pjrt::LaunchedRun> runs = executable.launch_replicas(arguments, {}, context.handle());
   for (pjrt::LaunchedRun& launched : runs) launched.done.await();
   Results results;
   for (std::size_t i = 0; i < made.results.size(); ++i) {
