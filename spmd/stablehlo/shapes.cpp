@@ -40,15 +40,32 @@ HloValue lower_reverse(const HloOp& op) {
   return op.write().op("reverse", op.operands, op.type, "dimensions = " + hlo_array(op.attrs()));
 }
 
+/// Returns the op's operands, of which those from `first` on are the indices of a part of these
+/// sizes in operand 0. The indices are clamped, although StableHLO's ops do this too: XLA adds the
+/// indices of a slice of a slice, and then clamps only the sum.
+HloWriter::Values with_clamped(const HloOp& op, std::size_t first, const HloDims& sizes) {
+  HloWriter& w = op.write();
+  HloWriter::Values operands = op.operands;
+  for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
+    HloValue& index = operands[first + dim];
+    const auto last = static_cast<double>(op.operand(0).type.dims[dim] - sizes[dim]);
+    const HloValue low = w.splat(index.type, 0);
+    const HloValue high = w.splat(index.type, last);
+    index = w.op("clamp", {low, index, high}, index.type);
+  }
+  return operands;
+}
+
 HloValue lower_dynamic_slice(const HloOp& op) {
   if (op.type.rank() == 0) return op.operand(0);
-  return op.write().op("dynamic_slice", op.operands, op.type,
+  return op.write().op("dynamic_slice", with_clamped(op, 1, op.type.dims), op.type,
                        "slice_sizes = " + hlo_array(op.type.dims));
 }
 
 HloValue lower_dynamic_update_slice(const HloOp& op) {
   if (op.type.rank() == 0) return op.operand(1);
-  return op.write().op("dynamic_update_slice", op.operands, op.type);
+  return op.write().op("dynamic_update_slice", with_clamped(op, 2, op.operand(1).type.dims),
+                       op.type);
 }
 
 /// Lowers all_slice, a slice at a place that depends on the chip.

@@ -201,6 +201,28 @@ TEST(StableHloValues, OfCausalAttentionInPartsAreThoseOfTheInterpreter) {
               kMesh, inputs);
 }
 
+/// A slice of a chip's part of a tensor begins in that part, whatever its index is.
+TEST(StableHloValues, OfASliceOfAPartAreThoseOfTheInterpreter) {
+  HloRunner* runner = HloRunner::get();
+  if (runner == nullptr) GTEST_SKIP() << testing::kNoRealPlugins;
+  const Program program = parse_program(R"(program(%0: f32[8,4] data "x" [{}, {}],
+        %1: i32[] data "i" []) {
+  %2 = all_slice %0 {atoms = {"data"}, dim = 0} : f32[4,4]
+  %3 = dynamic_slice %2, %1, %1 {sizes = [1, 4]} : f32[1,4]
+  return %3 "y" [{"data"}, {}]
+})",
+                                        kMesh);
+  Elements x;
+  for (int i = 0; i < 8 * 4; ++i) x.push_back(i);
+  const std::vector<TensorType> outputs{{DType::f32, {2, 4}}};
+  for (const double index : {-3.0, 1.0, 9.0}) {
+    const std::vector<Elements> given{x, {index}};
+    const auto expected = simulate(program, kMesh, input_types(program), outputs, given);
+    const auto actual = runner->run({program, kMesh, input_types(program), outputs, given}).outputs;
+    EXPECT_EQ(actual.at(0), expected.at(0)) << index;
+  }
+}
+
 /// A compiler may choose layouts that suit the other ops, but functions of weft read rows.
 TEST(StableHloValues, OfACustomOpBesideATransposeAreThoseOfTheInterpreter) {
   testing::custom_target(testing::CustomKind::square_sum, 3);
