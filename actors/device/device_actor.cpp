@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <caf/all.hpp>
 
 #include "actors/device/messages.hpp"
@@ -16,12 +20,19 @@
 namespace weft {
 namespace {
 
+/// A plan, and the text that the board has as the chip's source while the chip loads or runs it.
+struct DeviceProgram {
+  std::shared_ptr<const LoadedPlan> plan{};  ///< null for the number of an on_each_chip() body
+  std::string source{};
+};
+
 struct DeviceState {
   std::shared_ptr<Engine> engine;
   Recorder recorder;
   int chip = 0;
   std::shared_ptr<DeviceProgress> progress;
-  std::vector<std::shared_ptr<const LoadedPlan>> plans;
+  std::vector<DeviceProgram> programs;
+  std::optional<std::uint32_t> shown{};    ///< the program whose source the board has
   std::uint64_t step = ~std::uint64_t{0};  // the step of the last run
   std::chrono::steady_clock::time_point last_end = std::chrono::steady_clock::now();
   std::shared_ptr<JobLog> log = current_log();  ///< the log of the thread that makes the actor
@@ -46,6 +57,13 @@ void guarded(DevicePointer self, Work work) {
     logger("weft.device")->info("{}", text);
     state.progress->fail(thrown, state.step);
   }
+}
+
+/// Shows on the board which program the chip loads or runs. A body of on_each_chip() has no source.
+void show(DeviceState& state, std::uint32_t program) {
+  if (state.programs.size() <= program) state.programs.resize(program + 1);
+  if (std::exchange(state.shown, program) == program) return;
+  state.recorder.board.source(state.programs[program].source);
 }
 
 template <typename Work>
@@ -79,22 +97,27 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
   return {
       [self](load_a, const DeviceLoadPtr& load) {
         guarded(self, [&](DeviceState& state) {
-          state.recorder.board.source(load->site);
+          WEFT_CHECK(load->program >= state.programs.size(), load->program);
+          state.programs.resize(load->program + 1);
+          DeviceProgram& program = state.programs.back();
+          const std::string compiler = state.engine->compiler();
+          program.source =
+              compiler.empty() ? load->site : fmt::format("{}, by {}", load->site, compiler);
+          show(state, load->program);
           const StateScope loading(state.recorder, ActorState::compiling);
-          WEFT_CHECK(load->program >= state.plans.size(), load->program);
-          state.plans.resize(load->program);  // numbers in between belong to on_each_chip() bodies
-          state.plans.push_back(state.engine->load(*load->plan, load->checks));
+          program.plan = state.engine->load(*load->plan, load->checks);
         });
       },
       [self](run_a, const DeviceRunPtr& run) {
         guarded(self, [&](DeviceState& state) {
+          show(state, run->program);
           run_numbered(state, run->run, run->step, run->fingerprint, [&] {
             Engine& engine = *state.engine;
             if (run->hash) engine.add_to(*run->hash);
             const auto chip = static_cast<std::size_t>(engine.local_index());
             const RunBuffers& buffers = run->buffers.at(chip);
             try {
-              engine.run(state.plans.at(run->program), run->step, buffers, run->commit);
+              engine.run(state.programs.at(run->program).plan, run->step, buffers, run->commit);
             } catch (const IndexFault& fault) {
               if (!run->faulty_item) throw;
               throw Error(fault.code(), fault.what() + run->faulty_item(engine, buffers, fault));
@@ -104,6 +127,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
       },
       [self](call_a, const DeviceCallPtr& call) {
         guarded(self, [&](DeviceState& state) {
+          show(state, call->program);
           run_numbered(state, call->run, call->step, 0,
                        [&] { state.engine->call(call->step, call->program, call->body); });
         });

@@ -16,16 +16,6 @@
 namespace weft {
 namespace {
 
-/// Returns a text that changes with the build of the executable, and so with the compiler in it:
-/// the file's size and modification time.
-std::string executable_id() {
-  std::error_code failed;
-  const std::filesystem::path self = std::filesystem::canonical("/proc/self/exe", failed);
-  const auto size = std::filesystem::file_size(self, failed);
-  const auto written = std::filesystem::last_write_time(self, failed);
-  return fmt::format("{} {} {}", self.string(), size, written.time_since_epoch().count());
-}
-
 /// Returns the types of a program's inputs or outputs.
 template <typename Side>
 std::vector<TensorType> types_of(const Program& program, const std::vector<Side>& side) {
@@ -43,8 +33,10 @@ PlanStore::PlanStore(std::string folder, const Mesh& mesh, const Target& target)
   for (int position = 0; position < mesh.size(); ++position) {
     devices.push_back(mesh.device_at(position));
   }
-  const std::string text = fmt::format("{} {} {} {} {}", mesh.to_string(), fmt::join(devices, ","),
-                                       mesh.dcn_atoms(), target.name, executable_id());
+  // The executable's file identifies the build of the compiler in it.
+  const std::string text =
+      fmt::format("{} {} {} {} {}", mesh.to_string(), fmt::join(devices, ","), mesh.dcn_atoms(),
+                  target.name, file_identity("/proc/self/exe"));
   suffix_ = fmt::format("{:016x}", std::hash<std::string>()(text));
 }
 

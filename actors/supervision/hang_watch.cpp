@@ -18,13 +18,12 @@ void HangWatch::look(const HangView& view, Time now) {
     // The row's time stamp isn't compared, because a waiting worker renews it too.
     seen.rows += fmt::format("{} {} {} {} {};", row.pid, static_cast<int>(row.state), row.step,
                              row.collective, row.waiting_for);
-    if (row.kind != ActorKind::worker) continue;
-    seen.ended = row.state == ActorState::ended;
     const bool works = row.state == ActorState::compiling || row.state == ActorState::saving ||
                        row.state == ActorState::loading;
     if (works && view.core_time) {
       seen.rows += fmt::format("{};", view.core_time({row.worker, row.pid}));
     }
+    if (row.kind == ActorKind::worker) seen.ended = row.state == ActorState::ended;
   }
   bool moved = !last_move_ || std::exchange(messages_, view.messages) != view.messages;
   for (auto& [worker, now_shown] : shown) {

@@ -162,6 +162,9 @@ std::vector<std::unique_ptr<DeviceLink>> WorkerSession::start_devices(JobMemory&
   std::call_once(said, [this] {
     if (const auto text = kind_.limitation(); !text.empty()) logger("weft.device")->warn(text);
   });
+  const CompiledStore store(path_variable("WEFT_COMPILE_CACHE"), [](const std::string& line) {
+    logger("weft.device")->debug("{}", line);
+  });
   std::vector<std::unique_ptr<DeviceLink>> devices;
   for (const int position : local_positions()) {
     const int local_index = static_cast<int>(devices.size());
@@ -171,7 +174,7 @@ std::vector<std::unique_ptr<DeviceLink>> WorkerSession::start_devices(JobMemory&
     recorder.board.open(ActorKind::device, worker_, chip, ::getpid());
     devices.push_back(
         link_.start_device(kind_.make({memory, mesh_, position, recorder, policy, local_index,
-                                       wires_.tier(local_index, recorder, policy)}),
+                                       wires_.tier(local_index, recorder, policy), store}),
                            recorder, chip, [this](std::exception_ptr failure, std::uint64_t step) {
                              device_failed(std::move(failure), step);
                            }));

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "spmd/plan/plan.hpp"
@@ -87,6 +88,9 @@ class Engine {
   /// Copies `to.size()` bytes of the memory, starting at `offset`, to `to`.
   virtual void download(std::uint64_t offset, std::span<std::byte> to) = 0;
 
+  /// Returns the name of the foreign compiler that makes this chip's programs, for people; "" if
+  /// there is none.
+  virtual std::string compiler() const { return {}; }
   /// Prepares a plan. Throws mesh_mismatch if the plan is for another mesh, corrupt if verify()
   /// refuses it, and no_space if its temporaries don't fit. For an op or dtype without a kernel,
   /// throws unavailable with the op's location. With `checks`, runs fail at the first op that makes

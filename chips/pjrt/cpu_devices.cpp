@@ -1,10 +1,13 @@
 #include "chips/pjrt/cpu_devices.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <utility>
 
 #include "chips/pjrt/discovery.hpp"
 #include "chips/pjrt/self_test.hpp"
+#include "data/files/file_bytes.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -16,6 +19,46 @@ const Plugin& plugin_for_cpus() {
   fail(Errc::unavailable,
        "there is no PJRT plug-in for CPUs: install one ({}), or name its file in WEFT_PJRT_PLUGIN",
        install_command(DeviceKind::cpu));
+}
+
+/// Returns the lines of /proc/cpuinfo that say for which processor a compiler makes code.
+std::string processor() {
+  constexpr std::string_view kNames[] = {"model name", "flags", "CPU part", "Features", "isa"};
+  std::ifstream info("/proc/cpuinfo");
+  std::string text;
+  for (std::string line; std::getline(info, line) && !line.empty();) {
+    const bool says =
+        std::ranges::any_of(kNames, [&](std::string_view name) { return line.starts_with(name); });
+    if (says) text += line + '\n';
+  }
+  return text;
+}
+
+/// Returns everything on which an executable depends, by which a store finds it.
+std::string key_of(const Client& client, const std::string& text) {
+  const Plugin& plugin = client.plugin();
+  return fmt::format("{}\n{} {}\nAPI 0.{}\n{}{}\n{}", file_identity(plugin.path()),
+                     client.platform(), client.platform_version(), plugin.minor(), processor(),
+                     CompileOptions{.flags = client.flags()}.bytes(), text);
+}
+
+Executable find_or_compile(Client& client, const std::string& text, const CompiledStore& store) {
+  if (!store.is_on()) return client.compile(text);
+  const std::string key = key_of(client, text);
+  if (const auto found = store.find(key)) {
+    try {
+      return client.load(*found);
+    } catch (const PluginError& error) {
+      store.say(fmt::format("{}; the program is compiled again", error.what()));
+    }
+  }
+  Executable executable = client.compile(text);
+  try {
+    store.keep(key, executable.serialize());
+  } catch (const PluginError& error) {
+    store.say(fmt::format("{}; the compiled program isn't kept", error.what()));
+  }
+  return executable;
 }
 
 }  // namespace
@@ -73,7 +116,8 @@ std::shared_ptr<Client> CpuDevices::client_for(int number, int chips) {
   return clients_[client->devices().size()] = client;
 }
 
-std::shared_ptr<const Executable> CpuDevices::compile(Client& client, const std::string& text) {
+std::shared_ptr<const Executable> CpuDevices::compile(Client& client, const std::string& text,
+                                                      const CompiledStore& store) {
   std::shared_ptr<Compiled> compiled;
   {
     const std::lock_guard lock(mutex_);
@@ -87,7 +131,7 @@ std::shared_ptr<const Executable> CpuDevices::compile(Client& client, const std:
   const std::lock_guard lock(compiled->mutex);
   std::shared_ptr<const Executable> executable = compiled->executable.lock();
   if (executable == nullptr) {
-    executable = std::make_shared<const Executable>(client.compile(text));
+    executable = std::make_shared<const Executable>(find_or_compile(client, text, store));
     compiled->executable = executable;
   }
   return executable;

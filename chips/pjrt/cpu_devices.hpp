@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "chips/engine/compiled_store.hpp"
 #include "chips/pjrt/client.hpp"
 
 namespace weft::pjrt {
@@ -44,9 +45,10 @@ class CpuDevices {
   /// Returns a client with at least that many devices, which engines may share: none of its
   /// programs waits for weft. Throws the errors of lease().
   std::shared_ptr<Client> shared_client(int devices);
-  /// Returns the executable of a text. It is compiled if no plan that lives has it; chips that load
-  /// the same text at once compile it once.
-  std::shared_ptr<const Executable> compile(Client& client, const std::string& text);
+  /// Returns the executable of a text. It is compiled if no plan that lives has it, and if the
+  /// store doesn't have it either; chips that load the same text at once compile it once.
+  std::shared_ptr<const Executable> compile(Client& client, const std::string& text,
+                                            const CompiledStore& store);
 
  private:
   friend DeviceLease;

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -94,7 +95,7 @@ class LaunchThread {
 
 struct PjrtEngine::State final : pjrt::ForeignReceiver {
   State(JobMemory& the_memory, const Mesh& the_mesh, int the_position, const Recorder& the_recorder,
-        WaitPolicy policy, int local_index)
+        WaitPolicy policy, int local_index, CompiledStore the_store)
       : memory(the_memory),
         mesh(the_mesh),
         position(the_position),
@@ -103,7 +104,8 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
         recorder(the_recorder),
         communicator(the_memory, the_mesh, the_position, the_recorder, policy),
         commits(the_memory, the_mesh, the_position, the_recorder, policy),
-        collectives(the_memory, the_mesh, the_position, local_index, communicator) {}
+        collectives(the_memory, the_mesh, the_position, local_index, communicator),
+        store(std::move(the_store)) {}
 
   JobMemory& memory;
   const Mesh& mesh;
@@ -114,6 +116,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   Communicator communicator;  ///< during a run, only threads of the plug-in use it
   Commits commits;
   ArenaChipCollectives collectives;
+  const CompiledStore store;
   pjrt::DeviceLease lease = pjrt::CpuDevices::of_process().lease(chips_per_host(mesh));
   pjrt::ForeignContext context{lease.shared_client(), *this};
   pjrt::Buffer chip_position = scalar(position);
@@ -180,6 +183,14 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
       homes.push_back(is_over_input ? OutputHome::updated : OutputHome::place);
     }
     return homes;
+  }
+
+  /// Returns the version of a plan with these homes. The board shows that the chip compiles it.
+  const PjrtPlan::Version& version_of(const PjrtPlan& of, const std::vector<OutputHome>& at) const {
+    const auto found = of.versions.find(at);
+    if (found != of.versions.end()) return found->second;
+    const StateScope compiling(recorder, ActorState::compiling);
+    return add_version(of, at, mesh, lease.client(), store);
   }
 
   pjrt::Buffer argument(const StableHloArgument& of) const {
@@ -272,12 +283,18 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
 };
 
 PjrtEngine::PjrtEngine(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
-                       WaitPolicy policy, int local_index)
+                       WaitPolicy policy, int local_index, CompiledStore store)
     : ArenaEngine(memory, mesh, position, local_index),
-      state_(std::make_unique<State>(memory, mesh, position, recorder, policy, local_index)) {}
+      state_(std::make_unique<State>(memory, mesh, position, recorder, policy, local_index,
+                                     std::move(store))) {}
 
 PjrtEngine::~PjrtEngine() {
   if (state_->plan != nullptr) state_->end_failed();
+}
+
+std::string PjrtEngine::compiler() const {
+  const std::filesystem::path plugin = state_->lease.client().plugin().path();
+  return fmt::format("XLA ({})", plugin.filename().string());
 }
 
 std::shared_ptr<const LoadedPlan> PjrtEngine::load(const Plan& plan, bool checks) {
@@ -295,8 +312,7 @@ std::shared_ptr<const LoadedPlan> PjrtEngine::load(const Plan& plan, bool checks
     state.memory.reserve(state.arena, collective.source, collective.source_bytes);
     state.memory.reserve(state.arena, collective.destination, collective.destination_bytes);
   }
-  version_of(*loaded, std::vector(plan.program.outputs.size(), OutputHome::place), state.mesh,
-             state.lease.client());
+  state.version_of(*loaded, std::vector(plan.program.outputs.size(), OutputHome::place));
   return loaded;
 }
 
@@ -316,7 +332,7 @@ void PjrtEngine::start(std::shared_ptr<const LoadedPlan> loaded, std::uint64_t s
   state.recorder.board.step(step);
   state.commits.commit(commit.step);
   try {
-    state.version = &version_of(*state.plan, state.homes(), state.mesh, state.lease.client());
+    state.version = &state.version_of(*state.plan, state.homes());
     if (!state.plan->has_updates) state.launch();
   } catch (...) {
     state.end_failed();

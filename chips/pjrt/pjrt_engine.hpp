@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "chips/engine/arena_engine.hpp"
+#include "chips/engine/compiled_store.hpp"
 #include "transport/blackbox/recorder.hpp"
 #include "transport/memory/wait.hpp"
 
@@ -17,11 +18,14 @@ namespace weft {
 /// write its results at any time.
 class PjrtEngine final : public ArenaEngine {
  public:
-  /// The arguments are those of Executor. Throws the errors of CpuDevices::lease().
+  /// The first arguments are those of Executor; `store` keeps executables. Throws the errors of
+  /// CpuDevices::lease().
   PjrtEngine(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
-             WaitPolicy policy, int local_index = 0);
+             WaitPolicy policy, int local_index = 0, CompiledStore store = {});
   ~PjrtEngine() override;
 
+  /// Returns text such as "XLA (pjrt_c_api_cpu_plugin.so)".
+  std::string compiler() const override;
   std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) override;
   void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const RunBuffers& buffers,
              RunCommit commit = {}) override;

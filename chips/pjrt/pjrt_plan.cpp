@@ -56,15 +56,14 @@ std::shared_ptr<PjrtPlan> load_pjrt_plan(const Plan& plan, const Mesh& mesh, int
   return loaded;
 }
 
-const PjrtPlan::Version& version_of(const PjrtPlan& plan, const std::vector<OutputHome>& homes,
-                                    const Mesh& mesh, pjrt::Client& client) {
-  const auto found = plan.versions.find(homes);
-  if (found != plan.versions.end()) return found->second;
+const PjrtPlan::Version& add_version(const PjrtPlan& plan, const std::vector<OutputHome>& homes,
+                                     const Mesh& mesh, pjrt::Client& client,
+                                     const CompiledStore& store) {
   StableHlo hlo = to_stablehlo(
       plan.plan.program, mesh_on(plan.plan, mesh), "step",
       {.collectives = CollectiveForm::calls, .homes = homes, .detects_anomaly = plan.checks});
   WEFT_CHECK(hlo.collectives.size() == plan.collectives.size(), hlo.collectives.size());
-  auto executable = pjrt::CpuDevices::of_process().compile(client, hlo.text);
+  auto executable = pjrt::CpuDevices::of_process().compile(client, hlo.text, store);
   return plan.versions.emplace(homes, PjrtPlan::Version{std::move(hlo), std::move(executable)})
       .first->second;
 }

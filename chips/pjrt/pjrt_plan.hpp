@@ -45,11 +45,12 @@ struct PjrtPlan final : LoadedPlan {
 std::shared_ptr<PjrtPlan> load_pjrt_plan(const Plan& plan, const Mesh& mesh, int position,
                                          Communicator& communicator, bool checks);
 
-/// Returns the version of the plan with these homes of outputs, and compiles it for the chips of
-/// the client if there is none. Throws unavailable, with the plug-in's words, for a program that
-/// the plug-in refuses.
-const PjrtPlan::Version& version_of(const PjrtPlan& plan, const std::vector<OutputHome>& homes,
-                                    const Mesh& mesh, pjrt::Client& client);
+/// Adds the version of the plan with these homes of outputs, for the chips of the client. It is
+/// compiled unless the process or the store has it. Throws unavailable, with the plug-in's words,
+/// for a program that the plug-in refuses.
+const PjrtPlan::Version& add_version(const PjrtPlan& plan, const std::vector<OutputHome>& homes,
+                                     const Mesh& mesh, pjrt::Client& client,
+                                     const CompiledStore& store);
 
 /// Throws the error for what a run found in its operands and results, if it found something:
 /// `faults` is the result with StableHloResult::Role::faults.

@@ -27,7 +27,7 @@ void require_one_host(const EngineParts& parts, DeviceKind kind) {
 std::unique_ptr<Engine> make_pjrt_engine(EngineParts parts) {
   require_one_host(parts, DeviceKind::pjrt_cpu);
   return std::make_unique<PjrtEngine>(parts.memory, parts.mesh, parts.position, parts.recorder,
-                                      parts.policy, parts.local_index);
+                                      parts.policy, parts.local_index, std::move(parts.store));
 }
 
 template <DeviceKind kind>

@@ -9,6 +9,7 @@
 
 #include <weft/sharding/device.hpp>
 
+#include "chips/engine/compiled_store.hpp"
 #include "chips/engine/engine.hpp"
 #include "spmd/target/target.hpp"
 #include "transport/blackbox/recorder.hpp"
@@ -27,6 +28,7 @@ struct EngineParts {
   WaitPolicy policy{};
   int local_index = 0;                        ///< the chip's index among the chips of its worker
   std::unique_ptr<CollectiveTier> network{};  ///< connects to chips of other hosts, or null
+  CompiledStore store{};                      ///< for kinds of chips with a compiler of their own
 };
 
 struct ChipKind {

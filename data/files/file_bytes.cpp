@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
 
 #include <weft/tensor/error.hpp>
 
@@ -65,6 +68,14 @@ std::optional<std::string> find_file_text(const std::string& path, std::size_t b
     if (error.code() != Errc::not_found) throw;
     return std::nullopt;
   }
+}
+
+std::string file_identity(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path file = std::filesystem::canonical(path, failed);
+  const auto size = std::filesystem::file_size(file, failed);
+  const auto written = std::filesystem::last_write_time(file, failed);
+  return fmt::format("{} {} {}", file.string(), size, written.time_since_epoch().count());
 }
 
 }  // namespace weft

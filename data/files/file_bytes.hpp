@@ -1,5 +1,5 @@
 #pragma once
-/// Reads a whole file of at most a given size.
+/// Reads a whole file of at most a given size, or tells whether it is the same file as before.
 
 #include <cstddef>
 #include <optional>
@@ -15,5 +15,9 @@ std::vector<std::byte> read_file_bytes(const std::string& path, std::size_t byte
 std::string read_file_text(const std::string& path, std::size_t bytes_max);
 /// Acts like read_file_text(), but returns nothing if there is no such file.
 std::optional<std::string> find_file_text(const std::string& path, std::size_t bytes_max);
+
+/// Returns a text that is another one after the file has changed: its path without links, its size
+/// and the time of its last change.
+std::string file_identity(const std::string& path);
 
 }  // namespace weft

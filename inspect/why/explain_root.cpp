@@ -14,18 +14,20 @@ namespace {
 
 HostPid id_of(const Root& root) { return {std::max(root.host, 0), root.pid}; }
 
-/// Returns the part of one core that a thread used between the snapshots, in percent; -1 if
-/// unknown.
+/// Returns the part of one core that a process or its thread used between the snapshots, in
+/// percent; -1 if unknown.
+int core_percent(const RootView& view, const auto* then, const auto* now) {
+  const double ns = static_cast<double>(view.now.at_ns - view.before.at_ns);
+  if (then == nullptr || now == nullptr || ns <= 0 || now->core_ns < then->core_ns) return -1;
+  const double part = static_cast<double>(now->core_ns - then->core_ns) / ns;
+  return static_cast<int>(std::min(1.0, part) * 100 + 0.5);
+}
+
 int core_percent(const RootView& view, HostPid id, int tid) {
   const ProcessState* before = view.before.process(id);
   const ProcessState* now = view.now.process(id);
-  const double ns = static_cast<double>(view.now.at_ns - view.before.at_ns);
-  if (before == nullptr || now == nullptr || ns <= 0) return -1;
-  const ThreadState* then = before->thread(tid);
-  const ThreadState* thread = now->thread(tid);
-  if (then == nullptr || thread == nullptr || thread->core_ns < then->core_ns) return -1;
-  const double part = static_cast<double>(thread->core_ns - then->core_ns) / ns;
-  return static_cast<int>(std::min(1.0, part) * 100 + 0.5);
+  if (before == nullptr || now == nullptr) return -1;
+  return core_percent(view, before->thread(tid), now->thread(tid));
 }
 
 const ThreadSight* sight_of(const Snapshot& snapshot, HostPid id, int tid) {
@@ -216,6 +218,12 @@ int running_chip_thread(const Snapshot& snapshot, HostPid id) {
   return 0;
 }
 
+/// Names the program that a chip loads or runs.
+void add_program(Root& root, const ActorRow& row) {
+  if (row.kind != ActorKind::device || row.source.empty()) return;
+  root.notes.push_back({"for", row.source});
+}
+
 /// Explains a loop that compiles, or chips that load the plan. Returns false if neither happens.
 bool explain_compiling(Root& root, const RootView& view, const ActorRow& loop) {
   const ActorRow* row = root.chips.empty() ? &loop : view.now.chip(root.chips.front());
@@ -224,8 +232,11 @@ bool explain_compiling(Root& root, const RootView& view, const ActorRow& loop) {
   root.cause = is_loop ? Cause::compiling : Cause::loading;
   root.tid = row->tid;
   root.doing = is_loop ? "compiles a program" : "loads the plan of a program";
-  root.core_percent = core_percent(view, id_of(root), root.tid);
-  if (!is_loop && !row->source.empty()) root.notes.push_back({"for", row->source});
+  // The compiler of a chip's programs may use threads of its own.
+  root.core_percent =
+      is_loop ? core_percent(view, id_of(root), root.tid)
+              : core_percent(view, view.before.process(id_of(root)), view.now.process(id_of(root)));
+  add_program(root, *row);
   return true;
 }
 
@@ -334,7 +345,13 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
     root.tid = running_chip_thread(view.now, id_of(root));
   }
   if (!explain_compiling(root, view, *row)) {
-    explain_thread(root, view, chips.empty() ? doing_of(view, *row) : "in its own code");
+    const ActorRow* chip = chips.empty() ? nullptr : view.now.chip(chips.front());
+    const bool runs_program = chip != nullptr && !chip->source.empty();
+    explain_thread(root, view,
+                   chips.empty()  ? doing_of(view, *row)
+                   : runs_program ? "runs a program"
+                                  : "in its own code");
+    if (runs_program) add_program(root, *chip);
   }
   add_place(root, view, worker);
   return root;

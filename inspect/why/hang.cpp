@@ -77,11 +77,15 @@ class Moves {
   bool in_vain_;
 };
 
+/// Returns whether the actor compiles and gets a core. The compiler of a chip's programs may use
+/// threads of its own.
 bool compiles(const Snapshot& snapshot, const ActorRow& row) {
   if (row.state != ActorState::compiling) return false;
   const ProcessState* process = snapshot.process(row);
-  const ThreadState* thread = process != nullptr ? process->thread(row.tid) : nullptr;
-  return thread != nullptr && thread->state == 'R';
+  if (process == nullptr) return false;
+  return std::ranges::any_of(process->threads, [&](const ThreadState& thread) {
+    return thread.state == 'R' && (row.kind == ActorKind::device || thread.tid == row.tid);
+  });
 }
 
 }  // namespace

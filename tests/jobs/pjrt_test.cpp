@@ -2,11 +2,13 @@
 /// that is killed, and the errors of such jobs.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "tests/jobs/run_loop.hpp"
 #include "tests/support/expect_error.hpp"
@@ -101,6 +103,29 @@ TEST_F(PjrtJobs, TrainAsTheCpusEngineDoes) {
 
 TEST_F(PjrtJobs, LoseNoStepAndNoBitWithAKilledWorker) {
   EXPECT_EQ(losses_of({.kill_step = 6}), losses_of({}));
+}
+
+/// Returns the files that keep executables, with their inodes. A writer replaces a file.
+std::map<std::string, std::uint64_t> executables_in(const std::string& folder) {
+  std::map<std::string, std::uint64_t> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".weftexec") continue;
+    struct stat status {};
+    EXPECT_EQ(::stat(file.path().c_str(), &status), 0);
+    files[file.path().filename()] = status.st_ino;
+  }
+  return files;
+}
+
+TEST_F(PjrtJobs, CompileNothingThatAnEarlierJobHasCompiled) {
+  const TemporaryFolder folder;
+  ::setenv("WEFT_COMPILE_CACHE", folder.path().c_str(), 1);
+  const Floats first = losses_of({});
+  const auto kept = executables_in(folder.path());
+  EXPECT_FALSE(kept.empty());
+  EXPECT_EQ(losses_of({}), first);
+  EXPECT_EQ(executables_in(folder.path()), kept);
+  ::unsetenv("WEFT_COMPILE_CACHE");
 }
 
 TEST_F(PjrtJobs, NeedAPluginThatExists) {

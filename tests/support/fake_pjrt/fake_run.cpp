@@ -27,7 +27,6 @@ void* compiled(const std::string& text, std::string_view option_bytes) {
     if (state().plugin.known_flags.contains(flag)) continue;
     throw FakeError(kInvalidArgument, "No such compile option: '" + flag + "'");
   }
-  ++state().plugin.compilations;
   return state().objects.add(std::move(executable));
 }
 
@@ -142,6 +141,7 @@ void maximum(const FakeRun& run) {
 void compile(CompileArgs& args) {
   args.loaded =
       compiled({args.program->code, args.program->size}, {args.options, args.options_size});
+  ++state().plugin.compilations;
 }
 
 void get_executable(GetExecutableArgs& args) {

@@ -135,6 +135,19 @@ TEST_F(HangWatchTest, AProcessThatCompilesAndGetsACoreMoves) {
   EXPECT_EQ(observe(rows, milliseconds(5500), {0}), std::vector{0}) << "it gets none";
 }
 
+/// A chip's compiler may take minutes, while its loop only waits for the chip.
+TEST_F(HangWatchTest, AChipWhoseProgramIsCompiledMoves) {
+  running = true;
+  ActorRow chip = device(0, 7);
+  chip.state = ActorState::compiling;
+  const std::vector<ActorRow> rows{worker(0), chip};
+  for (int at = 0; at < 5000; at += 500) {
+    ticks = static_cast<std::uint64_t>(at);
+    EXPECT_TRUE(observe(rows, milliseconds(at), {0}).empty()) << at;
+  }
+  EXPECT_EQ(observe(rows, milliseconds(5500), {0}), std::vector{0}) << "it gets no core";
+}
+
 TEST_F(HangWatchTest, WhereLoopsDontRunNobodyHasToMove) {
   observe({worker(0)}, milliseconds(0));
   EXPECT_TRUE(observe({worker(0)}, milliseconds(5000)).empty());

@@ -2,14 +2,18 @@
 // from them.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 
+#include "chips/pjrt/cpu_devices.hpp"
 #include "chips/pjrt/foreign_calls.hpp"
 #include "chips/pjrt/self_test.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/real_plugins.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/unit/chips/pjrt/sum_module.hpp"
 
 namespace weft::pjrt::real_plugins_test {
@@ -88,6 +92,35 @@ TEST_F(RealPlugins, LoadWhatTheyHaveSerialized) {
     sum_of(*client, sum, place);
     EXPECT_EQ(place, (Pair{11, 22}));
     EXPECT_THROW(client->load("something else"), PluginError);
+  }
+}
+
+/// Returns the inode of the folder's only file, which each writer replaces.
+std::uint64_t inode_of_file_in(const std::string& folder) {
+  std::vector<std::uint64_t> inodes;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    struct stat status {};
+    EXPECT_EQ(::stat(file.path().c_str(), &status), 0);
+    inodes.push_back(status.st_ino);
+  }
+  EXPECT_EQ(inodes.size(), 1U);
+  return inodes.at(0);
+}
+
+TEST_F(RealPlugins, FindTheirExecutablesInAStore) {
+  for (const auto& client : clients_) {
+    const testing::TemporaryFolder folder;
+    const CompiledStore store(folder.path(),
+                              [](const std::string& line) { ADD_FAILURE() << line; });
+    std::uint64_t first = 0;
+    for (int process = 0; process < 2; ++process) {
+      const auto sum = CpuDevices::of_process().compile(*client, std::string(kSum), store);
+      alignas(64) Pair place{};
+      sum_of(*client, *sum, place);
+      EXPECT_EQ(place, (Pair{11, 22}));
+      if (process == 0) first = inode_of_file_in(folder.path());
+    }
+    EXPECT_EQ(inode_of_file_in(folder.path()), first) << "nothing was compiled again";
   }
 }
 

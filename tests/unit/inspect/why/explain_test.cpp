@@ -435,8 +435,23 @@ TEST(Why, APlanWhoseLoadGetsOnIsNoHang) {
   MadeJob before = loading_job();
   before.snapshot.at_ns -= MadeJob::kSecond / 10;
   MadeJob now = loading_job();
-  for (int c = 0; c < 2; ++c) now.process(c).threads.back().core_ns = MadeJob::kSecond / 10;
+  // The compiler of a plug-in uses threads of its own.
+  for (int c = 0; c < 2; ++c) now.process(c).core_ns = MadeJob::kSecond / 10;
   EXPECT_EQ(weft::explain(before.snapshot, now.snapshot).verdict, Verdict::waits);
+}
+
+TEST(Why, AProgramThatDoesNotEndIsNamedWithItsCompiler) {
+  MadeJob job(2, 1);
+  job.wait_for(1, "a");  // chip 0 waits for chip 1
+  job.worker(1).state = ActorState::running;
+  job.chip(1).state = ActorState::running;
+  job.chip(1).source = "the sync at train.cpp:41, by XLA (plugin.so)";
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U) << to_text(why);
+  EXPECT_EQ(why.roots[0].cause, Cause::busy);
+  EXPECT_EQ(why.roots[0].headline, "chip 1 of worker 1 (pid 4712), runs a program for 41 s");
+  ASSERT_FALSE(why.roots[0].notes.empty());
+  EXPECT_EQ(why.roots[0].notes[0].text, "the sync at train.cpp:41, by XLA (plugin.so)");
 }
 
 MadeJob calling_back(const std::string& callback) {
