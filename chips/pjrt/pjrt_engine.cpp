@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "chips/engine/arena_chip_collectives.hpp"
@@ -121,14 +122,24 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   pjrt::ForeignContext context{lease.shared_client(), *this};
   pjrt::Buffer chip_position = scalar(position);
 
+  /// A buffer over a place of the arena, with the type that it has there.
+  struct Place {
+    pjrt::Buffer buffer{};
+    TensorType type{};
+  };
+  /// Buffers by offset. They are kept between runs, because making one costs a microsecond. A
+  /// run's result is a buffer over its place.
+  std::unordered_map<std::uint64_t, Place> places{};
+  static constexpr std::size_t kPlaceCountMax = 4096;
+
   // The run in progress. If there is none, `plan` is null.
   std::shared_ptr<const PjrtPlan> plan{};
   const PjrtPlan::Version* version = nullptr;
   RunBuffers buffers{};
   RunCommit commit{};
   bool is_launched = false;
-  bool is_finished = false;  ///< the results are in their places
-  std::vector<pjrt::Buffer> arguments{};
+  bool is_finished = false;           ///< the results are in their places
+  std::vector<pjrt::Buffer> taken{};  ///< by the run for its results
   std::optional<pjrt::LaunchedRun> launched{};
   std::exception_ptr error{};       ///< of the launch
   std::mutex call_mutex{};          ///< guards `call_error` during the run
@@ -193,25 +204,30 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
     return add_version(of, at, mesh, lease.client(), store);
   }
 
-  pjrt::Buffer argument(const StableHloArgument& of) const {
+  /// Returns the handle of an argument's buffer, which a run that writes a result there takes.
+  void* argument(const StableHloArgument& of) {
+    if (of.role == StableHloArgument::Role::position) return chip_position.handle();
     const std::uint64_t offset = of.role == StableHloArgument::Role::input
                                      ? buffers.inputs[of.number]
                                      : buffers.outputs[of.number];
-    return lease.client().from_host(lease.device(), base + offset, of.type,
-                                    pjrt::HostMemory::used_in_place);
+    Place& place = places[offset];
+    if (place.buffer.handle() == nullptr || !(place.type == of.type)) {
+      taken.push_back(std::move(place.buffer));  // the run may read it as another argument
+      place = {
+          lease.client().from_host(lease.device(), base + offset, pjrt::element_type(of.type.dtype),
+                                   of.type.shape, pjrt::HostMemory::used_in_place),
+          of.type};
+    }
+    void* const handle = place.buffer.handle();
+    if (of.result >= 0) taken.push_back(std::move(place.buffer));
+    return handle;
   }
 
   void launch() {
     is_launched = true;
-    arguments.clear();
+    if (places.size() > kPlaceCountMax) places.clear();
     std::vector<void*> handles;
-    for (const StableHloArgument& of : version->hlo.arguments) {
-      if (of.role == StableHloArgument::Role::position) {
-        handles.push_back(chip_position.handle());
-        continue;
-      }
-      handles.push_back(arguments.emplace_back(argument(of)).handle());
-    }
+    for (const StableHloArgument& of : version->hlo.arguments) handles.push_back(argument(of));
     launcher.begin([this, handles = std::move(handles)] {
       try {
         launched = version->executable->launch(
@@ -226,21 +242,24 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   /// Puts results in their places where the plug-in hasn't, and throws what the run has found.
   void finish() {
     launcher.wait();
-    arguments.clear();
+    taken.clear();
     if (call_error) std::rethrow_exception(call_error);
     if (error) std::rethrow_exception(error);
     for (std::size_t i = 0; i < version->hlo.results.size(); ++i) {
       const StableHloResult& result = version->hlo.results[i];
-      const pjrt::Buffer& output = launched->outputs.at(i);
+      pjrt::Buffer& output = launched->outputs.at(i);
       if (result.role == StableHloResult::Role::faults) {
         std::array<std::int32_t, 2> faults{};
         output.download(std::as_writable_bytes(std::span(faults)));
         throw_fault(plan->plan.program, faults);
         continue;
       }
-      std::byte* const place = base + buffers.outputs[result.number];
-      const auto bytes = static_cast<std::size_t>(result.type.bytes());
-      if (output.address() != place) output.download({place, bytes});
+      const std::uint64_t offset = buffers.outputs[result.number];
+      if (output.address() == base + offset) {
+        places[offset] = {std::move(output), result.type};
+      } else {
+        output.download({base + offset, static_cast<std::size_t>(result.type.bytes())});
+      }
     }
     launched.reset();
     is_finished = true;
@@ -275,7 +294,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
 
   void end_failed() noexcept {
     launcher.wait();
-    arguments.clear();
+    taken.clear();
     launched.reset();
     communicator.abandon();
     plan.reset();
