@@ -15,7 +15,8 @@ inline constexpr Target kCpuTarget{
     .recomputed_bytes_min = 65536,
     .features_last = true,
     .shared_bytes_min = 65536,
-    .overlap_work_min = 1 << 18,  // about 20 us, the time in which a thread wakes up
+    .overlap_work_min = 1 << 18,   // about 20 us, in which a thread wakes up
+    .overlap_bytes_max = 1 << 28,  // 10 ms of a line of 100 Gbit/s, in each direction
     .has_host_address = true,
     .keeps_memory = true,
 };

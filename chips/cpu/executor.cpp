@@ -45,7 +45,8 @@ struct Executor::State {
   bool samples = false;               ///< whether the run's steps are recorded as events
   std::vector<std::int64_t> done{};   ///< by range of the plan: number of ended iterations
   bool in_collective = false;         ///< whether the collective of step `next` was started
-  std::uint64_t told = 0;  ///< the last commit of which the chip and its twins informed each other
+  /// The last commit that the chip and its twins have told each other, or tell in what was begun.
+  std::uint64_t told = 0;
 
   std::byte* address(const CpuPlan::Operand& operand) {
     switch (operand.place) {
@@ -201,8 +202,9 @@ struct Executor::State {
   /// false if a chip still needs them and `wait` is false.
   bool may_update(bool wait) {
     if (!tell_hosts(wait)) return false;
+    communicator.check_begun();
     if (wait) {
-      commits.wait(commit.step);
+      commits.wait(commit.step, [this] { communicator.check_begun(); });
     } else if (!commits.reached(commit.step)) {
       return false;
     }
@@ -239,8 +241,11 @@ struct Executor::State {
         compute(step);
       } else {
         const auto call = static_cast<std::size_t>(step.call);
-        if (step.goes_on && !in_collective && communicator.begin(plan->calls[call])) continue;
-        if (!(step.waits ? end_begun(wait) : meet(plan->calls[call], wait))) return false;
+        const bool goes_on =
+            step.goes_on && !in_collective && communicator.begin(plan->calls[call]);
+        if (!goes_on && !(step.waits ? end_begun(wait) : meet(plan->calls[call], wait))) {
+          return false;
+        }
         if (meeting && plan->meets_hosts[call]) told = std::max(told, commit.step);
       }
     }

@@ -1,6 +1,7 @@
 #include "spmd/plan/overlap.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 
 #include "spmd/fusion/spread.hpp"
 #include "spmd/ops/row.hpp"
+#include "spmd/plan/lifetime.hpp"
 #include "spmd/plan/step_cost.hpp"
 
 namespace weft {
@@ -82,6 +84,97 @@ class FirstReaders {
   std::vector<std::size_t> first_;      // indexed by step
 };
 
+/// Decides where the collectives of a plan end that go on beside other steps.
+class WaitPlacement {
+ public:
+  WaitPlacement(const Plan& plan, const Mesh& mesh, const Target& target)
+      : plan_(plan), mesh_(mesh), target_(target), ends_(plan.steps.size(), kNone) {
+    const std::vector<StepCost> costs = step_costs(plan, mesh);
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      work_.push_back(work_.back() + (may_go_on(i) ? 0 : costs[i].bytes() + costs[i].flops));
+    }
+  }
+
+  /// Returns the collectives that go on, in order. `wait` is the step before which one ends.
+  std::vector<Flight> run() {
+    end_before_readers();
+    limit_bytes();
+    std::vector<Flight> flights;
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      if (ends_[i] != kNone) flights.push_back({i, ends_[i]});
+    }
+    return flights;
+  }
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  bool may_go_on(std::size_t i) const {
+    const PlanStep& step = plan_.steps[i];
+    return step.kind == StepKind::collective && is_between_hosts(plan_.program, step.first, mesh_);
+  }
+  bool is_worth_it(std::size_t i) const {
+    return ends_[i] > i + 1 && work_[ends_[i]] - work_[i + 1] >= target_.overlap_work_min;
+  }
+
+  void end_before_readers() {
+    const FirstReaders readers(plan_);
+    const auto barrier = std::ranges::find(plan_.steps, StepKind::barrier, &PlanStep::kind);
+    auto latest = static_cast<std::size_t>(barrier - plan_.steps.begin());
+    for (std::size_t i = plan_.steps.size(); i-- > 0;) {
+      if (!may_go_on(i) || readers.is_in_range(i)) continue;
+      std::size_t at = std::min(readers.of(i), latest);
+      // The wait tells what other hosts have committed, for which the update_wait waits.
+      if (at > i + 1 && plan_.steps[at - 1].kind == StepKind::update_wait) --at;
+      ends_[i] = at;
+      if (is_worth_it(i)) {
+        latest = at;
+      } else {
+        ends_[i] = kNone;
+      }
+    }
+  }
+
+  std::int64_t bytes_of(const PlanStep& collective) const {
+    const Program& program = plan_.program;
+    std::uint64_t bytes = 0;
+    for (OpId op = collective.first; op < collective.end(); ++op) {
+      for (const ValueId value : {program.op_operands(op)[0], program.result(op)}) {
+        bytes += slot_bytes(program.type(value));
+      }
+    }
+    return static_cast<std::int64_t>(bytes);
+  }
+
+  void limit_bytes() {
+    std::deque<std::size_t> going;
+    std::int64_t bytes = 0;
+    const auto end_oldest = [&] {
+      bytes -= bytes_of(plan_.steps[going.front()]);
+      going.pop_front();
+    };
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      while (!going.empty() && ends_[going.front()] <= i) end_oldest();
+      if (ends_[i] == kNone) continue;
+      const std::int64_t more = bytes_of(plan_.steps[i]);
+      while (!going.empty() && bytes + more > target_.overlap_bytes_max) {
+        std::size_t& end = ends_[going.front()];
+        end = i;
+        if (!is_worth_it(going.front())) end = kNone;
+        end_oldest();
+      }
+      going.push_back(i);
+      bytes += more;
+    }
+  }
+
+  const Plan& plan_;
+  const Mesh& mesh_;
+  const Target& target_;
+  std::vector<std::int64_t> work_{0};  // by step: the work of all steps before it
+  std::vector<std::size_t> ends_;  // by step: the one before which its collective ends; or kNone
+};
+
 template <typename... Args>
 [[noreturn]] void refuse_wait(std::size_t step, fmt::format_string<Args...> format,
                               Args&&... args) {
@@ -101,35 +194,14 @@ bool is_between_hosts(const Program& program, OpId op, const Mesh& mesh) {
 
 void place_waits(Plan& plan, const Mesh& mesh, const Target& target) {
   if (!may_overlap(mesh, target)) return;
-  const FirstReaders readers(plan);
-  std::vector<std::int64_t> work{0};  // indexed by step: the work of all steps before it
-  const std::vector<StepCost> costs = step_costs(plan, mesh);
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    const PlanStep& step = plan.steps[i];
-    const bool is_queued =
-        step.kind == StepKind::collective && is_between_hosts(plan.program, step.first, mesh);
-    work.push_back(work.back() + (is_queued ? 0 : costs[i].bytes() + costs[i].flops));
-  }
-  const auto barrier = std::ranges::find(plan.steps, StepKind::barrier, &PlanStep::kind);
-  auto latest = static_cast<std::size_t>(barrier - plan.steps.begin());
-  std::vector<std::vector<OpId>> waits(plan.steps.size() + 1);  // by the step after the waits
-  for (std::size_t i = plan.steps.size(); i-- > 0;) {
-    const PlanStep& step = plan.steps[i];
-    if (step.kind != StepKind::collective || readers.is_in_range(i)) continue;
-    if (!is_between_hosts(plan.program, step.first, mesh)) continue;
-    std::size_t at = std::min(readers.of(i), latest);
-    // The wait goes before an update_wait, because it tells what other hosts have committed, which
-    // the update_wait needs to know.
-    if (at > i + 1 && plan.steps[at - 1].kind == StepKind::update_wait) --at;
-    if (at <= i + 1 || work[at] - work[i + 1] < target.overlap_work_min) continue;
-    latest = at;
-    waits[at].push_back(step.first);
-  }
+  const std::vector<Flight> flights = WaitPlacement(plan, mesh, target).run();
+  auto flight = flights.begin();
   std::vector<PlanStep> steps;
   std::vector<std::uint32_t> moved_to;
   for (std::size_t i = 0; i <= plan.steps.size(); ++i) {
-    std::ranges::reverse(waits[i]);
-    for (const OpId first : waits[i]) steps.push_back({StepKind::wait, first, 0});
+    for (; flight != flights.end() && flight->wait == i; ++flight) {
+      steps.push_back({StepKind::wait, plan.steps[flight->start].first, 0});
+    }
     moved_to.push_back(static_cast<std::uint32_t>(steps.size()));
     if (i < plan.steps.size()) steps.push_back(plan.steps[i]);
   }

@@ -22,7 +22,8 @@ bool may_overlap(const Mesh& mesh, const Target& target);
 bool is_between_hosts(const Program& program, OpId op, const Mesh& mesh);
 
 /// Inserts the waits of collectives between hosts. A collective gets a wait if the steps up to its
-/// first reader have enough work (Target::overlap_work_min). A permute never gets a wait.
+/// first reader have enough work (Target::overlap_work_min). A permute never gets one. Before a
+/// collective begins for which Target::overlap_bytes_max leaves no room, the oldest ones end.
 void place_waits(Plan& plan, const Mesh& mesh, const Target& target);
 
 /// A collective with a wait: the indices of both steps.

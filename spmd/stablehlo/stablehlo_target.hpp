@@ -17,6 +17,7 @@ inline constexpr Target kStableHloTarget{
     .features_last = false,
     .shared_bytes_min = Target::kNever,
     .overlap_work_min = Target::kNever,
+    .overlap_bytes_max = 0,
     .has_host_address = false,
     .keeps_memory = false,
 };

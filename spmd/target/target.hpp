@@ -78,6 +78,10 @@ struct Target {
   /// steps (bytes that they read and write, plus flops) is at least this. For less work, starting
   /// another thread takes more time than is saved. kNever: no step runs during a collective.
   std::int64_t overlap_work_min;
+  /// Collectives between hosts that go on at once keep at most so many bytes of operands and
+  /// results, unless a single one has more. The time of a line for so many bytes is longer than
+  /// what is gained by more.
+  std::int64_t overlap_bytes_max;
   /// Whether the host can address the chip's memory (Engine::host_address()).
   bool has_host_address;
   /// Says whether committed versions of the state survive the process that drives the chip, because

@@ -2,19 +2,26 @@
 // other hosts.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include <weft/sharding/chip.hpp>
 
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "spmd/ops/builder.hpp"
+#include "spmd/program/custom_function.hpp"
+#include "tests/support/chip_plan.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/reference_engine.hpp"
 #include "tests/support/target.hpp"
 #include "tests/support/wire_book.hpp"
 #include "transport/network/network_tier.hpp"
+#include "transport/network/overlapped_tier.hpp"
 
 namespace weft::engine_network_test {
 namespace {
@@ -126,6 +133,74 @@ TEST(CpuEngine, CopiesNothingFromAnotherHost) {
   mesh.engine(3).copy_from(2, at, at + 64, 64);
   expect_error(Errc::unavailable, {"chip 3", "chip 1", "another host"},
                [&] { mesh.engine(3).copy_from(1, at, at + 64, 64); });
+}
+
+/// The host whose chip this thread drives.
+thread_local int host_of_thread = -1;
+std::atomic<bool> has_host_0_updated = false;
+
+void copy_operand(const CustomCall& call) {
+  std::ranges::copy(call.operand<float>(0), call.result<float>().begin());
+}
+
+/// Host 1 comes to its update only when host 0 has made its own.
+void wait_on_host_1(const CustomCall& call) {
+  const auto deadline = std::chrono::steady_clock::now() + testing::kWirePatience;
+  while (host_of_thread == 1 && !has_host_0_updated) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      fail(Errc::timeout, "host 0 waits with an update that needs no sum");
+    }
+    ::sched_yield();
+  }
+  copy_operand(call);
+}
+
+void note_update(const CustomCall& call) {
+  if (host_of_thread == 0) has_host_0_updated = true;
+  copy_operand(call);
+}
+
+/// An update that needs no sum waits until other hosts have begun the step, and not until a sum has
+/// ended that goes on.
+TEST(CpuEngine, UpdatesWhileASumGoesOn) {
+  const Mesh hosts = HybridMesh{{1}, {2}, {"data"}}.mesh();
+  Program program;
+  Builder b(program);
+  const TensorType matrix{DType::f32, {512, 512}};  // fills a bucket, and is too large to be held
+  const auto custom = [&](const char* name, void (*kernel)(const CustomCall&), ValueId x) {
+    const CustomFunction function{.target = {name, "a b -> a b"}, .kernel = kernel};
+    return b.custom_call(register_custom_function(function).target, std::array{x}, matrix);
+  };
+  const ValueId w = program.add_input(matrix, InputKind::param, "w", Sharding::closed());
+  const ValueId v = program.add_input(matrix, InputKind::param, "v", Sharding::closed());
+  const ValueId gradient = b.dot_general(w, w, {{}, {}, {1}, {0}});
+  const ValueId sum = b.all_reduce(hosts, gradient, hosts.axis_atoms(0), ReduceKind::add);
+  const ValueId waited = custom("wait_on_host_1", wait_on_host_1, v);
+  const ValueId updated = b.binary(OpKind::add, waited, waited);
+  program.add_output(updated, "v", Sharding::closed(), 1);
+  program.add_output(custom("note_update", note_update, updated), "noted", Sharding::closed());
+  program.add_output(b.binary(OpKind::subtract, w, sum), "w", Sharding::closed(), 0);
+  const Plan plan =
+      testing::chip_plan(program, hosts, testing::cpu_target_with({.overlap_work_min = 0}));
+  ASSERT_EQ(testing::kinds_of(plan),
+            "compute collective compute update_wait loop compute wait loop");
+
+  const WireGrid wires(hosts.size());
+  EngineMesh mesh(
+      hosts, {.network = [&](JobMemory& memory, const Mesh& of, int position, WaitPolicy policy) {
+        auto tier = std::make_unique<NetworkTier>(
+            memory, of, position, wires.of(of.device_at(position)), BoardWriter(), policy);
+        return std::make_unique<OverlappedTier>(std::move(tier), BoardWriter());
+      }});
+  const testing::MeshPlan loaded = mesh.load(plan, true);
+  std::vector<std::jthread> threads;
+  for (int position = 0; position < hosts.size(); ++position) {
+    threads.emplace_back([&, position] {
+      host_of_thread = position;
+      EXPECT_NO_THROW(mesh.engine(position).run(loaded.chips[static_cast<std::size_t>(position)], 1,
+                                                loaded.buffers, {.step = 1}));
+    });
+  }
 }
 
 }  // namespace

@@ -12,12 +12,14 @@ struct Thresholds {
   std::int64_t shared_bytes_min = kCpuTarget.shared_bytes_min;
   std::int64_t recomputed_bytes_min = kCpuTarget.recomputed_bytes_min;
   std::int64_t overlap_work_min = kCpuTarget.overlap_work_min;
+  std::int64_t overlap_bytes_max = kCpuTarget.overlap_bytes_max;
 };
 inline Target cpu_target_with(const Thresholds& thresholds) {
   Target target = kCpuTarget;
   target.shared_bytes_min = thresholds.shared_bytes_min;
   target.recomputed_bytes_min = thresholds.recomputed_bytes_min;
   target.overlap_work_min = thresholds.overlap_work_min;
+  target.overlap_bytes_max = thresholds.overlap_bytes_max;
   return target;
 }
 
@@ -41,6 +43,7 @@ inline constexpr Target kContraryTarget{
     .features_last = false,
     .shared_bytes_min = Target::kNever,
     .overlap_work_min = Target::kNever,
+    .overlap_bytes_max = 0,
     .has_host_address = false,
     .keeps_memory = false,
 };

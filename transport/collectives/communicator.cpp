@@ -208,6 +208,10 @@ bool Communicator::end_begun(bool wait) {
   return true;
 }
 
+void Communicator::check_begun() const {
+  if (network_) network_->check_begun();
+}
+
 void Communicator::abandon() noexcept {
   if (network_) network_->abandon();
   begun_.clear();

@@ -77,6 +77,8 @@ class Communicator {
   /// its end; otherwise returns whether it has ended. Throws the errors of wait(), but may not be
   /// called again after them. The time of each collective counts from the end of the previous one.
   bool end_begun(bool wait);
+  /// Throws the error of what was begun, if it has failed already.
+  void check_begun() const;
   /// Gives up all collectives that begin() started. Their memory isn't used any more.
   void abandon() noexcept;
 

@@ -85,6 +85,8 @@ class CollectiveTier {
   /// end.
   virtual bool poll_begun() { return true; }
   virtual void wait_begun() {}
+  /// Throws the error of a collective that was begun, if one has failed.
+  virtual void check_begun() {}
   /// Gives up all collectives that were begun and haven't ended. Their memory isn't used any more,
   /// and the tier can't carry out further collectives.
   virtual void abandon() noexcept {}

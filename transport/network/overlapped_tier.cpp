@@ -57,6 +57,11 @@ void OverlappedTier::wait_begun() {
   begun_.pop_front();
 }
 
+void OverlappedTier::check_begun() {
+  const std::scoped_lock lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
 void OverlappedTier::abandon() noexcept {
   begun_.clear();
   {

@@ -36,6 +36,7 @@ class OverlappedTier final : public CollectiveTier {
   bool begin(const StartedCall& started, const TierCall& call) override;
   bool poll_begun() override;
   void wait_begun() override;
+  void check_begun() override;
   void abandon() noexcept override;
   ChipArrival arrival() const override { return arrival_; }
 

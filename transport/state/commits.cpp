@@ -75,11 +75,12 @@ bool Commits::reached(std::uint64_t step) {
   return false;
 }
 
-void Commits::wait(std::uint64_t step) {
+void Commits::wait(std::uint64_t step, const std::function<void()>& check) {
   for (int i = 0; i < policy_.spins && !all_reached(step); ++i) pause_cpu();
   std::optional<Clock::time_point> since;
   int last = -1;
   while (!reached(step)) {
+    if (check) check();
     const Clock::time_point now = Clock::now();
     if (!since) {
       since = now;

@@ -14,11 +14,12 @@
 /// 4. A chip's twins are the chips with the same chip_on_host() on other hosts. Each message of
 ///    NetworkTier carries the sender's commit, and `far` is the least commit that the twins of a
 ///    chip have sent to it. A chip also waits for the `far` of all chips of its host, so 2 holds
-///    over all hosts. Only collectives carry commits, so a run that waits for commits must first
-///    meet the twins in a collective (Executor adds a barrier if the plan has none).
+///    over all hosts. Only collectives carry commits: a run that waits for commits must first have
+///    begun one with all twins (Executor adds a barrier if the plan has none).
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,9 @@ class Commits {
   /// abort, if the job was aborted and some chip hasn't committed `step`.
   bool reached(std::uint64_t step);
   /// Waits as the policy says until every chip has committed `step`. Throws the errors of
-  /// reached(), and timeout; the message names the missing chip.
-  void wait(std::uint64_t step);
+  /// reached(), and timeout; the message names the missing chip. `check` is called again and again,
+  /// and throws if the wait is to end.
+  void wait(std::uint64_t step, const std::function<void()>& check = {});
 
  private:
   using Clock = std::chrono::steady_clock;

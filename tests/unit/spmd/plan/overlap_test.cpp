@@ -126,6 +126,23 @@ TEST_F(OverlapTest, LittleWorkIsntWorthAnotherThread) {
   EXPECT_TRUE(flights(plan(kHosts, {.overlap_work_min = Target::kNever}).steps).empty());
 }
 
+/// The operands and results of a sum have 2 MiB.
+TEST_F(OverlapTest, TheOldestSumsEndBeforeTheirMemoryIsTooMuch) {
+  train(kHosts);
+  const Plan whole = plan(kHosts);
+  const Plan two = plan(kHosts, {.overlap_bytes_max = 4 << 20});
+  EXPECT_EQ(kinds_of(two),
+            "compute collective compute collective compute wait collective update_wait loop wait "
+            "loop wait loop");
+  const Plan one = plan(kHosts, {.overlap_bytes_max = (4 << 20) - 1});
+  EXPECT_EQ(kinds_of(one),
+            "compute collective compute wait collective compute wait collective update_wait loop "
+            "loop wait loop");
+  EXPECT_EQ(flights(plan(kHosts, {.overlap_bytes_max = 0}).steps).size(), 3U) << "one goes on";
+  EXPECT_GT(whole.temp_bytes, two.temp_bytes);
+  EXPECT_GE(two.temp_bytes, one.temp_bytes);
+}
+
 TEST_F(OverlapTest, ALoopOfTheProgramMayLieInBetween) {
   const ValueId total = sum(product(parameters_[0], parameters_[1]), kHosts);
   const ValueId loop = b_.loop(3, false);
