@@ -55,11 +55,10 @@ struct Accelerator {
   const char* name;
   std::array<const char*, 2> files;  ///< the machine has one of them if it has such a device
   const char* numbered;              ///< the file of each device without its number
-  const char* variable;              ///< lists the devices that processes may see
 };
 constexpr Accelerator kAccelerators[] = {
-    {DeviceKind::tpu, "TPU", {"/dev/accel0", "/dev/vfio"}, "/dev/accel", "TPU_VISIBLE_CHIPS"},
-    {DeviceKind::gpu, "GPU", {"/dev/nvidia0", "/dev/kfd"}, "/dev/nvidia", "CUDA_VISIBLE_DEVICES"},
+    {DeviceKind::tpu, "TPU", {"/dev/accel0", "/dev/vfio"}, "/dev/accel"},
+    {DeviceKind::gpu, "GPU", {"/dev/nvidia0", "/dev/kfd"}, "/dev/nvidia"},
 };
 
 /// What is known of the accelerators of a kind without opening one.
@@ -140,11 +139,11 @@ Look look_for(const Accelerator& accelerator, const DeviceMachine& machine) {
     return {.text = fmt::format("a {} ({}: absent)", name, fmt::join(accelerator.files, ", "))};
   }
   const std::string present = fmt::format("a {} ({}: present", name, fmt::join(found, ", "));
-  const char* const list = machine.variable(accelerator.variable);
+  const char* const variable = pjrt::visibility_variable(accelerator.kind);
+  const char* const list = machine.variable(variable);
   const std::optional<int> shown = count_shown(list);
   if (shown == 0) {
-    return {.text =
-                fmt::format("{}, but {} = \"{}\" hides it)", present, accelerator.variable, list)};
+    return {.text = fmt::format("{}, but {} = \"{}\" hides it)", present, variable, list)};
   }
   Look look{.text = present, .plugin = plugin_for(accelerator.kind, machine)};
   if (look.plugin.empty()) {
@@ -200,17 +199,15 @@ DeviceChoice asked_accelerator(const Asked& asked, const DeviceDemand& demand,
 }
 
 DeviceChoice automatic_choice(const DeviceDemand& demand, const DeviceMachine& machine) {
-  std::vector<std::string> looked;
+  std::string looked;
   for (const Accelerator& accelerator : kAccelerators) {
     const Look look = look_for(accelerator, machine);
     const std::string reason = look.is_there ? misfit(accelerator, look, demand) : "";
-    looked.push_back(look.text + (reason.empty() ? "" : ", but " + reason));
-    if (look.is_there && reason.empty()) {
-      return accelerator_choice(accelerator, look, "looked for " + looked.back());
-    }
+    looked += (looked.empty() ? "looked for " : " and ") + look.text;
+    if (look.is_there && reason.empty()) return accelerator_choice(accelerator, look, looked);
+    if (!reason.empty()) looked += ", but " + reason;
   }
-  return {.why = fmt::format("chips are threads of the CPU: looked for {}",
-                             fmt::join(looked, " and "))};
+  return {.why = "chips are threads of the CPU: " + looked};
 }
 
 /// Chooses the CPU of a plug-in. Throws unavailable if there is no plug-in.

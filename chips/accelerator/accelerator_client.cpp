@@ -1,6 +1,7 @@
 #include "chips/accelerator/accelerator_client.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -21,11 +22,6 @@ const pjrt::Plugin& plugin_for(DeviceKind kind) {
        "there is no PJRT plug-in for chips of kind {}: install one ({}), or name its file in "
        "WEFT_PJRT_PLUGIN",
        to_string(kind), pjrt::install_command(kind));
-}
-
-/// Returns the variable that chooses which devices a process sees.
-const char* choosing_variable(DeviceKind kind) {
-  return kind == DeviceKind::tpu ? "TPU_VISIBLE_CHIPS" : "CUDA_VISIBLE_DEVICES";
 }
 
 std::shared_ptr<pjrt::Client> make_client(DeviceKind kind) {
@@ -59,7 +55,7 @@ std::shared_ptr<pjrt::Client> accelerator_client(DeviceKind kind, int chips) {
   if (client == nullptr) client = make_client(kind);
   const std::size_t found = client->devices().size();
   if (found < static_cast<std::size_t>(chips)) {
-    const char* const variable = choosing_variable(kind);
+    const char* const variable = pjrt::visibility_variable(kind);
     const char* const chosen = std::getenv(variable);
     fail(Errc::unavailable,
          "{}: the job has {} chips on this machine, but the plug-in sees {} of kind {} ({} {}): "

@@ -184,6 +184,10 @@ void preload_libraries(const PluginFile& file) {
   }
 }
 
+const char* visibility_variable(DeviceKind kind) {
+  return kind == DeviceKind::tpu ? "TPU_VISIBLE_CHIPS" : "CUDA_VISIBLE_DEVICES";
+}
+
 std::string_view install_command(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::gpu: return "pip install 'jax-cuda13-plugin[with-cuda]'";

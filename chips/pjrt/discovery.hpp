@@ -38,6 +38,9 @@ std::vector<PluginFile> find_plugins(const Variable& variable = ::getenv);
 /// which it lacks. Does nothing for other plug-ins.
 void preload_libraries(const PluginFile& file);
 
+/// Returns the variable that lists which GPUs or TPUs processes may see.
+const char* visibility_variable(DeviceKind kind);
+
 /// Returns the command that installs a plug-in for chips of this kind.
 std::string_view install_command(DeviceKind kind);
 
