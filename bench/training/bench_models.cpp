@@ -3,11 +3,8 @@
 
 #include <unistd.h>
 
-#include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include <fmt/format.h>
@@ -19,13 +16,12 @@
 #include "bench/machine.hpp"
 #include "bench/python_child.hpp"
 #include "bench/table.hpp"
-#include "bench/training/models.hpp"
+#include "bench/training/model_training.hpp"
 
 namespace {
 
 using namespace weft;
 using namespace weft::bench;
-using Clock = std::chrono::steady_clock;
 
 /// The options of one training, and of its comparison with torch.
 struct Job {
@@ -44,90 +40,18 @@ struct Job {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, model, dtype, workers, chips, rounds, steps, tiny, torch,
                                    state, folder)
 
-constexpr std::uint64_t kBatches = 4;
-
-void write_batches(const Job& job, const std::vector<HostBatch>& batches) {
-  std::ofstream x(job.folder + "/x.bin", std::ios::binary);
-  std::ofstream labels(job.folder + "/labels.bin", std::ios::binary);
-  const auto write = [](std::ofstream& file, const auto& elements) {
-    file.write(reinterpret_cast<const char*>(elements.data()),
-               static_cast<std::streamsize>(elements.size() * sizeof(elements[0])));
-  };
-  for (const HostBatch& batch : batches) {
-    write(x, batch.numbers);
-    write(x, batch.ids);
-    write(labels, batch.labels);
-  }
-  const auto sizes = [](const Shape& shape) {
-    return std::vector<std::int64_t>(shape.begin(), shape.end());
-  };
-  std::ofstream(job.folder + "/batches.json")
-      << nlohmann::json{{"x", sizes(batches[0].x_shape)},
-                        {"labels", sizes(batches[0].labels_shape)},
-                        {"ids", batches[0].numbers.empty()}};
-}
-
-/// The training of a Job by weft.
-class Training {
- public:
-  Training(const Job& job, const Mesh& mesh)
-      : job_(job),
-        mesh_(mesh),
-        model_(make_model(job.model, job.tiny)),
-        optimizer_(model_->parameters(), {.lr = 1e-3, .weight_decay = 0.01}) {
-    for (std::uint64_t i = 0; i < kBatches; ++i) batches_.push_back(model_->batch(i));
-    if (job.state == "zero1") zero1(optimizer_, mesh);
-    if (job.state == "fsdp") fsdp(*model_, mesh);
-    save(*model_, job.folder + "/state.safetensors");
-  }
-
-  const std::vector<HostBatch>& batches() const { return batches_; }
-
-  /// Runs `count` steps. Returns the milliseconds of each step, and appends the losses to `losses`.
-  std::vector<double> run(int count, std::vector<double>& losses) {
-    std::vector<double> times;
-    for (int i = 0; i < count; ++i) {
-      const auto begin = Clock::now();
-      const HostBatch& batch = batches_[step_++ % kBatches];
-      const Tensor x = batch.numbers.empty() ? to_device(batch.ids, batch.x_shape)
-                                             : to_device(batch.numbers, batch.x_shape);
-      const Tensor labels = to_device(batch.labels, batch.labels_shape);
-      for (const Tensor& tensor : {x, labels}) {
-        std::vector<AxisNames> rows(static_cast<std::size_t>(tensor.shape().size()));
-        rows[0] = {"data"};
-        mark_sharding(tensor, mesh_, PartitionSpec(rows));
-      }
-      losses.push_back(train_(x, labels).item());
-      times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
-    }
-    return times;
-  }
-
- private:
-  Tensor update(const Tensor& x, const Tensor& labels) {
-    const DType dtype = job_.dtype == "bf16" ? DType::bf16 : DType::f32;
-    const Tensor loss = autocast(dtype, [&] { return model_->loss(x, labels); });
-    optimizer_.step(grad(loss, model_->parameters()));
-    return loss;
-  }
-
-  Job job_;
-  const Mesh& mesh_;
-  std::unique_ptr<Model> model_;
-  AdamW optimizer_;
-  std::vector<HostBatch> batches_;
-  std::uint64_t step_ = 0;
-  std::function<Tensor(const Tensor&, const Tensor&)> train_ =
-      compile([this](const Tensor& x, const Tensor& labels) { return update(x, labels); });
-};
-
 /// Runs the loop of a worker: reports the milliseconds of each step, and the losses.
 void run_job(TrainContext& ctx, const Job& job) {
-  Training training(job, *ctx.mesh());
+  ModelTraining training({.model = job.model,
+                          .dtype = job.dtype,
+                          .state = job.state,
+                          .tiny = job.tiny,
+                          .folder = job.folder},
+                         *ctx.mesh());
   const bool asks = job.torch && ctx.world_rank() == 0;
   std::optional<PythonChild> torch;
   if (asks) {
-    write_batches(job, training.batches());
+    training.write_batches();
     torch.emplace(
         "bench/training/torch_models.py",
         std::vector<std::string>{job.folder, job.model, job.dtype, fmt::to_string(job.chips), "0",
@@ -140,8 +64,9 @@ void run_job(TrainContext& ctx, const Job& job) {
     all.insert(all.end(), more.begin(), more.end());
   };
   for (int round = 0; round <= job.rounds; ++round) {
-    const std::vector<double> round_times = training.run(job.steps, losses);
-    if (round > 0) append(times, round_times);  // the first round compiles, so it isn't counted
+    const TrainedSteps trained = training.run(job.steps);
+    if (round > 0) append(times, trained.ms);  // the first round compiles
+    append(losses, trained.losses);
     if (!asks) continue;
     const nlohmann::json answer = torch->ask(fmt::format("train {}", job.steps));
     if (round > 0) append(torch_times, answer.at("ms"));
@@ -155,18 +80,6 @@ void run_job(TrainContext& ctx, const Job& job) {
 }
 
 weft::Loop train_loop{"bench.models", run_job};
-
-/// Throws unless weft and torch have computed the same losses in the first steps. Later losses
-/// differ, because training amplifies rounding.
-void expect_equal_losses(const Job& job, const std::vector<double>& losses,
-                         const std::vector<double>& of_torch) {
-  const double limit = job.dtype == "bf16" ? 2e-2 : 2e-3;
-  for (std::size_t i = 0; i < std::min<std::size_t>(of_torch.size(), 5); ++i) {
-    if (std::abs(losses[i] / of_torch[i] - 1) <= limit) continue;
-    fail(Errc::corrupt, "{}, {}: the loss of step {} is {}, but torch's is {}", job.model,
-         job.dtype, i, losses[i], of_torch[i]);
-  }
-}
 
 /// Measures a Job. Sets `blas` to the name of the library that multiplies torch's f32 matrices.
 std::vector<TableRow> measure(Job job, std::string& blas) {
@@ -192,7 +105,8 @@ std::vector<TableRow> measure(Job job, std::string& blas) {
   const auto samples = [&](const char* key) {
     return result.metrics.at(key).get<std::vector<double>>();
   };
-  expect_equal_losses(job, samples("losses"), samples("torch_losses"));
+  expect_equal_losses(job.model + ", " + job.dtype, samples("losses"), "torch",
+                      samples("torch_losses"), job.dtype == "bf16" ? 2e-2 : 2e-3);
   const auto name = [&](const char* whose) {
     return fmt::format("{} {} {}x{}, {}", job.model, job.dtype, job.workers, job.chips, whose);
   };
