@@ -1,6 +1,7 @@
 #include "examples/common/layout.hpp"
 
 #include <cstdint>
+#include <map>
 
 namespace examples {
 
@@ -13,10 +14,21 @@ void Layout::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--topology", topology, "grid of all chips, data x model, such as 4x4")
       ->envname("WEFT_LAUNCH_TOPOLOGY");
+  std::map<std::string, weft::DeviceKind> kinds;
+  for (const auto kind : {weft::DeviceKind::automatic, weft::DeviceKind::cpu, weft::DeviceKind::gpu,
+                          weft::DeviceKind::tpu, weft::DeviceKind::pjrt_cpu}) {
+    kinds.emplace(weft::to_string(kind), kind);
+  }
+  app.add_option_function<std::string>(
+         "--device", [this, kinds](const std::string& name) { device = kinds.at(name); },
+         "kind of the chips; pjrt:cpu is XLA on the CPU")
+      ->check(CLI::IsMember(kinds))
+      ->default_str(std::string(weft::to_string(device)));
 }
 
 weft::ScalingConfig Layout::scaling() const {
-  return {.num_workers = workers, .chips_per_worker = chips, .topology = topology};
+  return {
+      .num_workers = workers, .chips_per_worker = chips, .topology = topology, .device = device};
 }
 
 weft::SpmdConfig Layout::spmd(const std::vector<std::string>& axes) const {

@@ -14,8 +14,9 @@ struct Layout {
   int workers = 4;
   int chips = 4;
   std::string topology;
+  weft::DeviceKind device = weft::DeviceKind::automatic;
 
-  /// Adds the options --workers, --chips and --topology. `weft launch` overrides them.
+  /// Adds --workers, --chips, --topology and --device. `weft launch` overrides them.
   void add_to(CLI::App& app);
   weft::ScalingConfig scaling() const;
   /// Returns the mesh's configuration: a grid with the axes ("data", "model"), or those in `axes`.

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "tests/fault/fault_process.hpp"
+#include "tests/fault/killer.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "transport/board/board.hpp"
 #include "transport/storage/checkpoint_folder.hpp"
@@ -60,11 +61,6 @@ void expect_whole(const std::string& folder) {
   }
 }
 
-int kill_count() {
-  const char* given = std::getenv("WEFT_KILLS");
-  return given != nullptr ? std::atoi(given) : 12;
-}
-
 /// A run of digits that saves checkpoints.
 class SavingRun {
  public:
@@ -99,7 +95,7 @@ class SavingRun {
 
 TEST(Checkpoint, TheLossOfAWorkerThatSavesChangesNothing) {
   std::mt19937_64 random(1);
-  for (int kills = 0; kills < kill_count();) {
+  for (int kills = 0; kills < testing::kill_count(12);) {
     const testing::TemporaryFolder folder;
     SavingRun run(folder.path());
     for (int i = 0; i < 4 && !run.over(); ++i, ++kills) {
@@ -125,7 +121,7 @@ TEST(Checkpoint, TheLossOfAllProcessesChangesNoBitOfTheEnd) {
   const testing::TemporaryFolder folder;
   std::uint64_t steps = 0;
   int kills = 0;
-  for (; kills < kill_count(); ++kills) {
+  for (; kills < testing::kill_count(12); ++kills) {
     SavingRun run(folder.path());
     run.let_run(random);
     if (run.over()) break;

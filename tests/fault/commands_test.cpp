@@ -7,10 +7,10 @@
 #include <sched.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <optional>
 #include <random>
 
+#include "tests/fault/killer.hpp"
 #include "tests/fault/watched_run.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "transport/job/post_socket.hpp"
@@ -45,15 +45,11 @@ Json expect_undisturbed(const AppProcess& app, const TemporaryFolder& folder) {
   return returned.at(0).at("commands");
 }
 
-int kill_count() {
-  const char* given = std::getenv("WEFT_KILLS");
-  return given != nullptr ? std::atoi(given) : 12;
-}
-
 TEST(Commands, AndKillsAtRandomInstantsChangeNoBit) {
   constexpr int kPosts = 24;
   int kills = 0;
-  for (std::uint64_t seed = 1; kills < kill_count() && !::testing::Test::HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; kills < testing::kill_count(12) && !::testing::Test::HasFailure();
+       ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const TemporaryFolder folder;

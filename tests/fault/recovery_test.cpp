@@ -3,16 +3,14 @@
 /// number of kills; the default is 24.
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <random>
 
 #include "tests/fault/fault_process.hpp"
+#include "tests/fault/killer.hpp"
 #include "tests/fault/watched_run.hpp"
 #include "transport/board/board_format.hpp"
 
@@ -56,47 +54,14 @@ class DigitsRun : public testing::WatchedRun {
   }
 };
 
-/// Kills workers at random instants without a clock: waits until the job has reached a step or a
-/// worker has reached a state, yields a random number of times, and kills.
-class Killer {
- public:
-  explicit Killer(std::uint64_t seed) : random_(seed) {}
-
-  int pick(int limit) { return std::uniform_int_distribution(0, limit - 1)(random_); }
-
-  /// Kills one worker. Returns false if the run ended first.
-  bool kill_one(const DigitsRun& run) {
-    const int rank = pick(kWorkers);
-    const std::uint64_t step = run.step() + static_cast<std::uint64_t>(pick(30));
-    static constexpr ActorState kStates[] = {ActorState::joining, ActorState::compiling,
-                                             ActorState::running, ActorState::idle};
-    const ActorState state = kStates[pick(4)];
-    const bool by_state = pick(2) == 0;
-    int tries = 20'000;  // the state may not occur again
-    wait_until([&] {
-      return run.over() || run.step() >= step || (by_state && run.worker(rank).state == state) ||
-             (by_state && --tries == 0);
-    });
-    for (int i = pick(300); i > 0; --i) ::sched_yield();
-    return !run.over() && run.kill(rank);
-  }
-
- private:
-  std::mt19937_64 random_;
-};
-
-int kill_count() {
-  const char* given = std::getenv("WEFT_KILLS");
-  return given != nullptr ? std::atoi(given) : 24;
-}
-
 TEST(Recovery, KillsAtRandomInstantsChangeNoBitOfTheResult) {
   constexpr int kKillsPerRun = 8;
   int kills = 0;
-  for (std::uint64_t seed = 1; kills < kill_count() && !::testing::Test::HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; kills < testing::kill_count(24) && !::testing::Test::HasFailure();
+       ++seed) {
     SCOPED_TRACE(seed);
     DigitsRun run;
-    Killer killer(seed);
+    testing::Killer killer(kWorkers, seed);
     int done = 0;
     for (int i = 0; i < kKillsPerRun && !run.over(); ++i) done += killer.kill_one(run) ? 1 : 0;
     const Json result = run.expect_undisturbed_result();

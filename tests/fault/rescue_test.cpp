@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "tests/fault/fault_process.hpp"
+#include "tests/fault/killer.hpp"
 #include "transport/board/board.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/memory/segment.hpp"
@@ -36,11 +37,6 @@ constexpr int kEpochs = 12;
 constexpr std::uint64_t kSteps = 44 * kEpochs;
 // The epochs of a job that a test ends before it is done.
 constexpr int kEndless = 1'000'000;
-
-int kill_count() {
-  const char* given = std::getenv("WEFT_KILLS");
-  return given != nullptr ? std::atoi(given) : 12;
-}
 
 class Rescue : public ::testing::Test {
  protected:
@@ -136,7 +132,7 @@ bool let_run(const std::string& job, std::uint64_t begin, std::mt19937_64& rando
 TEST_F(Rescue, LosesNoStepOfAJobWhoseTrainerIsKilled) {
   std::mt19937_64 random(1);
   std::uint64_t before = 0;
-  for (int kills = 0; kills < kill_count(); ++kills) {
+  for (int kills = 0; kills < testing::kill_count(12); ++kills) {
     AppProcess app(digits({"--max-failures", "3"}), here());
     const std::string job = app.job().substr(0, 32);
     if (!let_run(job, before, random)) break;

@@ -16,8 +16,9 @@ namespace weft::testing {
 
 class WatchedRun {
  public:
-  WatchedRun(const std::vector<std::string>& words, int workers)
-      : app_(words),
+  WatchedRun(const std::vector<std::string>& words, int workers,
+             const std::vector<std::string>& variables = {})
+      : app_(words, variables),
         workers_(workers),
         job_(app_.job().substr(0, 32)),
         board_(Board::open(job_, true)) {}
