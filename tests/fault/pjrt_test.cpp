@@ -13,7 +13,7 @@
 #include "tests/support/real_plugins.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace weft::pjrt_fault_test {
+namespace weft::pjrt_test {
 namespace {
 
 using testing::AppProcess;
@@ -127,4 +127,4 @@ TEST_F(PjrtExamples, WhyNamesTheCollectiveThatAStoppedWorkerHasntReached) {
 }
 
 }  // namespace
-}  // namespace weft::pjrt_fault_test
+}  // namespace weft::pjrt_test
