@@ -55,23 +55,22 @@ class BetweenJobs {
   void begin(const AgentJob& job) {
     host_ = job.spec.place.index;
     fit_number_ = job.fit_number;
-    turn_stdout([this] {
-      const int none = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-      stdout_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-      return none;
-    });
+    std::cout.flush();
+    std::fflush(stdout);
+    stdout_ = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (stdout_ >= 0) replace_stdout(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   }
   void end() {
-    if (stdout_ >= 0) turn_stdout([this] { return std::exchange(stdout_, -1); });
+    if (stdout_ < 0) return;
+    std::cout.flush();
+    std::fflush(stdout);
+    replace_stdout(std::exchange(stdout_, -1));
   }
 
  private:
-  static void turn_stdout(const auto& find) {
-    std::cout.flush();
-    std::fflush(stdout);
-    const int to = find();
-    ::dup2(to, STDOUT_FILENO);
-    ::close(to);
+  static void replace_stdout(int fd) {
+    ::dup2(fd, STDOUT_FILENO);
+    ::close(fd);
   }
 
   int stdout_ = -1;  ///< the program's own; -1 while a job runs

@@ -112,7 +112,7 @@ TEST_F(HostFits, SayOnBothHostsThatOnlyHost0CallsAgain) {
 }
 
 TEST_F(HostFits, SayOnTheHostThatCallsThatHost0DoesNot) {
-  Slots slots(stored(two_calls({"--timeout", "5"})));
+  Slots slots(stored(two_calls({"--timeout", "2"})));
   AppProcess& trainer = slots.start(0, 2, {"--calls", "0"});
   AppProcess& other = slots.start(1);
   EXPECT_EQ(trainer.wait(), 0);

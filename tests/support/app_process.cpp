@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,17 +41,29 @@ AppProcess::AppProcess(std::vector<std::string> words, const std::vector<std::st
   }
   argv.push_back(nullptr);
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+  int failure[2];  // closed by exec
+  if (::pipe2(ends, O_CLOEXEC) != 0 || ::pipe2(failure, O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "pipe");
+  }
   pid_ = ::fork();
   if (pid_ == 0) {
     ::dup2(ends[1], STDOUT_FILENO);
     ::dup2(ends[1], STDERR_FILENO);
     for (const std::string& variable : variables) ::putenv(const_cast<char*>(variable.c_str()));
     ::execv(argv[0], argv.data());
+    const int error = errno;
+    [[maybe_unused]] const ssize_t written = ::write(failure[1], &error, sizeof error);
     ::_exit(127);
   }
   ::close(ends[1]);
+  ::close(failure[1]);
   out_ = ends[0];
+  int error = 0;
+  const ssize_t count_read = ::read(failure[0], &error, sizeof error);
+  ::close(failure[0]);
+  if (count_read <= 0) return;
+  wait();
+  throw std::system_error(error, std::generic_category(), words[0]);
 }
 
 AppProcess::~AppProcess() {

@@ -15,7 +15,8 @@ namespace weft::testing {
 class AppProcess {
  public:
   /// Starts a program. `words` are its path and its arguments; {json} in them stands for the file
-  /// that result() reads. `variables` ("NAME=value") are added to its environment.
+  /// that result() reads. `variables` ("NAME=value") are added to its environment. Throws
+  /// std::system_error if the program can't be run.
   explicit AppProcess(std::vector<std::string> words,
                       const std::vector<std::string>& variables = {});
   ~AppProcess();
