@@ -35,9 +35,10 @@ add_library(weft_httplib INTERFACE)
 target_link_libraries(weft_httplib INTERFACE cpp-httplib OpenSSL::SSL OpenSSL::Crypto)
 target_compile_definitions(weft_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT)
 
-# tests-<label> builds the tests of a label that the sanitizer presets run, and nothing else.
+# tests-<label> builds the tests of a label that `tools/dev test` or a sanitizer preset runs, and
+# nothing else.
 if(WEFT_DEVELOPER)
-  foreach(label unit fit property conformance fuzz)
+  foreach(label unit fit property conformance floors fuzz)
     add_custom_target(tests-${label})
   endforeach()
 endif()
