@@ -300,12 +300,9 @@ void AcceleratorEngine::wait() { state_->advance(true); }
 
 void AcceleratorEngine::call(std::uint64_t step, std::uint32_t program,
                              const std::function<void(Chip&)>& body) {
-  State& state = *state_;
-  WEFT_CHECK(state.plan == nullptr, step);
-  state.communicator.set_step(step);
-  state.recorder.board.step(step);
-  body(state.collectives.chip_for(program));
-  state.communicator.leave_body();
+  WEFT_CHECK(state_->plan == nullptr, step);
+  state_->recorder.board.step(step);
+  state_->collectives.run_body(step, program, body);
 }
 
 void AcceleratorEngine::add_to(StateHash& hash) {

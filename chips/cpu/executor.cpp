@@ -351,10 +351,8 @@ void Executor::wait() { state_->advance(true); }
 void Executor::call(std::uint64_t step, std::uint32_t program,
                     const std::function<void(Chip&)>& body) {
   WEFT_CHECK(state_->plan == nullptr, step);
-  state_->communicator.set_step(step);
   state_->recorder.board.step(step);
-  body(state_->collectives.chip_for(program));
-  state_->communicator.leave_body();
+  state_->collectives.run_body(step, program, body);
 }
 
 }  // namespace weft

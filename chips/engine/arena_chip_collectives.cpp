@@ -31,6 +31,14 @@ ArenaChipCollectives::ArenaChipCollectives(JobMemory& memory, const Mesh& mesh, 
       arena_(chip_on_host(mesh, position)),
       communicator_(communicator) {}
 
+void ArenaChipCollectives::run_body(std::uint64_t step, std::uint32_t program,
+                                    const std::function<void(Chip&)>& body) {
+  communicator_.set_step(step);
+  body_ = program;
+  body(chip());
+  communicator_.leave_body();
+}
+
 void ArenaChipCollectives::carry_out(const ChipCall& call) {
   if (call.kind == CollectiveKind::barrier) {
     CollectiveCall barrier = call.in_arena(0, 0);

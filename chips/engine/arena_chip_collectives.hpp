@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
@@ -21,13 +22,10 @@ class ArenaChipCollectives final : public ChipCollectives {
   ArenaChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
                        Communicator& communicator);
 
-  /// Begins a body of on_each_chip(), and returns the Chip for it. `body` is the body's number
-  /// among the loop's programs. Each call contains this number, so that calls of chips that run
-  /// different bodies don't match.
-  Chip& chip_for(std::uint32_t body) {
-    body_ = body;
-    return chip();
-  }
+  /// Runs a body of on_each_chip() in a step. `program` is the body's number among the loop's
+  /// programs. Each call contains this number, so that calls of chips that run different bodies
+  /// don't match.
+  void run_body(std::uint64_t step, std::uint32_t program, const std::function<void(Chip&)>& body);
 
   void carry_out(const ChipCall& call) override;
   std::byte* address(std::uint64_t offset) override { return memory_.arena(arena_) + offset; }
