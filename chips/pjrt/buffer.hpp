@@ -1,5 +1,5 @@
 #pragma once
-/// Buffer and Event: memory of a device, and something for which the host can wait.
+/// Buffer and Event: a device's memory, and the end of a transfer or run that the host can await.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ class Client;
 
 ElementType element_type(DType dtype);
 
-/// The end of a transfer or of a run. Null events have ended.
+/// The end of a transfer or of a run. A null event is always ready.
 class Event {
  public:
   Event() = default;
@@ -25,9 +25,10 @@ class Event {
   Event& operator=(Event&& other) noexcept;
   ~Event();
 
-  /// Returns whether it has ended, with or without an error.
+  /// Returns whether the transfer or run has ended, with or without an error.
   bool is_ready() const;
-  /// Waits for the end and becomes null. Throws the plug-in's error.
+  /// Waits until the transfer or run has ended, and makes the event null. Throws the plug-in's
+  /// error.
   void await();
 
  private:
@@ -35,8 +36,8 @@ class Event {
   void* handle_ = nullptr;
 };
 
-/// Memory of a device, or memory of the host that a device of the CPU uses in place. It keeps its
-/// client alive. A run that takes a buffer for its result leaves a buffer that can only be
+/// Memory of a device, or memory of the host that a device of the CPU uses in place. A buffer keeps
+/// its client alive. After a run has taken a buffer for its result, that Buffer can only be
 /// destroyed.
 class Buffer {
  public:
@@ -47,14 +48,14 @@ class Buffer {
   ~Buffer();
 
   void* handle() const { return handle_; }
-  /// Returns the address of the memory. Only on CPUs the host may read it.
+  /// Returns the address of the memory. The host may read there only if the device is a CPU.
   std::byte* address() const;
-  /// Copies the elements, in row-major order, to `to` and waits for that. Throws invalid_argument
-  /// if `to` has another size.
+  /// Copies the elements, in row-major order, to `to` and waits for the end of the copy. Throws
+  /// invalid_argument if `to` has another size.
   void download(std::span<std::byte> to) const;
-  /// Begins to copy the elements of the buffer, which has this number of dims, in row-major order
-  /// to `to`, which has their size and must live until the event. The buffer may be destroyed
-  /// before the event.
+  /// Begins to copy the elements, in row-major order, to `to`. The buffer must have `rank` dims,
+  /// and `to` must have the buffer's size and live until the returned event is ready. The buffer
+  /// may be destroyed earlier.
   Event begin_download(std::span<std::byte> to, int rank) const;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kInvalidArgument = 3;
 
-/// Returns the plug-in's form of options. It refers to their texts.
+/// Converts options to the plug-in's form, which points to the texts in `options`.
 std::vector<NamedValue> named_values(const CompileFlags& options) {
   std::vector<NamedValue> values;
   for (const auto& [name, option] : options) {
@@ -119,7 +119,7 @@ Executable Client::compile(std::string_view text, const std::vector<int>& device
     try {
       return compile_once(text, options);
     } catch (const PluginError& error) {
-      // The plug-in's words for an unknown flag have its name, as "No such compile option: 'name'".
+      // The plug-in's message contains the unknown flag, as in "No such compile option: 'name'".
       const auto unknown = std::ranges::find_if(options.flags, [&](const auto& flag) {
         return error.words().find('\'' + flag.first + '\'') != std::string::npos;
       });
@@ -176,7 +176,8 @@ Buffer Client::from_host(std::size_t device, const void* data, ElementType type,
   plugin_.call(kFromHost, arguments);
   Buffer buffer(shared_from_this(), arguments->buffer);
   Event done(shared_from_this(), arguments->done_event);
-  // The event of memory that is used in place comes when the last buffer over it has gone.
+  // Memory that is used in place has an event that becomes ready only when the last buffer over the
+  // memory has been destroyed.
   if (semantics == HostMemory::only_during_call || semantics == HostMemory::until_transfer) {
     done.await();
   }

@@ -17,22 +17,23 @@
 
 namespace weft::pjrt {
 
-/// A device of this process.
+/// A device that this process can use.
 struct ClientDevice {
   void* handle;
-  int id;            ///< among all devices of all processes
-  std::string kind;  ///< the plug-in's name for it, such as "NVIDIA H100 80GB HBM3"
+  int id;            ///< unique among the devices of all processes
+  std::string kind;  ///< the plug-in's name of the device's model, such as "NVIDIA H100 80GB HBM3"
 };
 
 struct DeviceMemory {
   std::int64_t used_bytes;
-  std::optional<std::int64_t> limit_bytes;  ///< absent: the plug-in doesn't say
+  std::optional<std::int64_t> limit_bytes;  ///< absent if the plug-in doesn't report it
 };
 
-/// Takes warnings for the log.
+/// A function that writes a warning to the log.
 using Warn = std::function<void(const std::string&)>;
 
-/// A client. Buffers, events and executables keep it alive. Any thread may use it.
+/// A connection to a plug-in's devices. Buffers, events and executables keep it alive. Any thread
+/// may use it.
 class Client : public std::enable_shared_from_this<Client> {
  public:
   /// Makes a client with the plug-in's options, such as {"cpu_device_count", 2}. Throws
@@ -43,27 +44,29 @@ class Client : public std::enable_shared_from_this<Client> {
   ~Client();
 
   const Plugin& plugin() const { return plugin_; }
-  const std::string& platform() const { return platform_; }  ///< "cpu", "cuda", "tpu"
+  const std::string& platform() const { return platform_; }  ///< such as "cpu", "cuda" or "tpu"
   const std::string& platform_version() const { return platform_version_; }
   const std::vector<ClientDevice>& devices() const { return devices_; }
-  /// Returns the memory of devices()[device]; nothing if the plug-in has no statistics.
+  /// Returns the use of devices()[device]'s memory, or nothing if the plug-in has no statistics.
   std::optional<DeviceMemory> memory(std::size_t device) const;
 
-  /// Sets a flag of every later compilation. compile() drops flags that the plug-in doesn't know.
+  /// Sets a flag for all later compilations. compile() drops flags that the plug-in doesn't know.
   void set_flag(const std::string& name, FlagValue value);
-  /// Returns the flags of the next compilation, without those that the plug-in doesn't know.
+  /// Returns the flags for the next compilation, without those that compile() has dropped.
   CompileFlags flags() const;
-  /// Compiles a program that is StableHLO text. Its flags are those of the client. A flag that the
-  /// plug-in doesn't know is dropped for good, with one warning. Throws PluginError, with the
-  /// plug-in's words, for text that it refuses.
+  /// Compiles StableHLO text with the client's flags, for the devices with the ids `devices`. If
+  /// `devices` is empty, each launch chooses a device. A flag that the plug-in doesn't know is
+  /// removed from the client, with one warning. Throws PluginError, with the plug-in's message, for
+  /// text that the plug-in refuses.
   Executable compile(std::string_view text, const std::vector<int>& devices = {});
-  /// Makes an executable from the bytes of Executable::serialize() of a plug-in of the same build.
-  /// Throws PluginError for others.
+  /// Makes an executable from the bytes that Executable::serialize() returned for the same build of
+  /// the plug-in. Throws PluginError for other bytes.
   Executable load(std::string_view bytes);
 
   /// Makes a buffer on devices()[device] from a row-major array. With `used_in_place`, the buffer
-  /// is the host's memory itself if that is aligned to 64 bytes; else some plug-ins copy without a
-  /// word. The memory must then outlive the buffer, and the one that a run makes of it.
+  /// uses the array's memory itself if that is aligned to 64 bytes. Otherwise some plug-ins copy
+  /// the array without an error. Memory that is used in place must outlive the buffer, and also the
+  /// result that a run writes there.
   Buffer from_host(std::size_t device, const void* data, ElementType type,
                    std::span<const std::int64_t> dims, HostMemory semantics) const;
   Buffer from_host(std::size_t device, const void* data, const TensorType& type,

@@ -6,7 +6,7 @@
 namespace weft::pjrt {
 namespace {
 
-/// Appends fields in the wire format of protocol buffers.
+/// A message in the wire format of protocol buffers. Its functions append fields.
 class Message {
  public:
   Message& number(int field, std::uint64_t value) {
@@ -41,7 +41,7 @@ class Message {
   std::string bytes_;
 };
 
-// The numbers of XLA's fields, by message.
+// The numbers of fields in XLA's messages, a namespace for each message.
 namespace options_field {
 constexpr int kBuild = 3, kPortable = 4, kFlags = 7;
 }

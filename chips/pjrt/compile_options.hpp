@@ -1,5 +1,5 @@
 #pragma once
-/// CompileOptions: what a plug-in is told beside a program, and its bytes.
+/// CompileOptions: the options that a plug-in gets with a program.
 
 #include <cstdint>
 #include <map>
@@ -9,18 +9,19 @@
 
 namespace weft::pjrt {
 
-/// A flag of XLA has a type of its own. A value of another type is an error of the plug-in.
+/// The value of a flag of XLA. The plug-in returns an error if the value doesn't have the flag's
+/// type.
 using FlagValue = std::variant<bool, std::int64_t, double, std::string>;
 using CompileFlags = std::map<std::string, FlagValue>;
 
 struct CompileOptions {
-  /// The ids of the devices, one for each replica of the program. With none, one replica runs on
-  /// any device: each run names its own.
+  /// The ids of the devices, one for each replica of the program. If it is empty, the program has
+  /// one replica, and each launch names the device.
   std::vector<int> devices{};
   CompileFlags flags{};
 
-  /// Returns the bytes of XLA's CompileOptionsProto. They are never empty, because plug-ins end the
-  /// process if they get no number of replicas.
+  /// Returns the options as a serialized CompileOptionsProto of XLA. It always has a number of
+  /// replicas, because plug-ins abort the process without one.
   std::string bytes() const;
 };
 

@@ -21,7 +21,7 @@ const Plugin& plugin_for_cpus() {
        install_command(DeviceKind::cpu));
 }
 
-/// Returns the lines of /proc/cpuinfo that say for which processor a compiler makes code.
+/// Returns the lines of /proc/cpuinfo that identify the processor for which a compiler makes code.
 std::string processor() {
   constexpr std::string_view kNames[] = {"model name", "flags", "CPU part", "Features", "isa"};
   std::ifstream info("/proc/cpuinfo");
@@ -34,7 +34,7 @@ std::string processor() {
   return text;
 }
 
-/// Returns everything on which an executable depends, by which a store finds it.
+/// Returns the store's key of an executable: everything on which the executable depends.
 std::string key_of(const Client& client, const std::string& text) {
   const Plugin& plugin = client.plugin();
   return fmt::format("{}\n{} {}\nAPI 0.{}\n{}{}\n{}", file_identity(plugin.path()),
@@ -101,7 +101,7 @@ std::shared_ptr<Client> CpuDevices::client_for(int number, int chips) {
   const auto found = clients_.upper_bound(static_cast<std::size_t>(number));
   if (found != clients_.end()) return found->second;
   const std::int64_t count = number + chips;
-  // A worker's stderr is in its log.
+  // The warning goes to stderr, which a worker has in its log.
   const auto client =
       Client::make(plugin_for_cpus(), {{"cpu_device_count", count}},
                    [](const std::string& text) { fmt::print(stderr, "weft: {}\n", text); });

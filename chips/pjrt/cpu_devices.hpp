@@ -1,5 +1,6 @@
 #pragma once
-/// CpuDevices: this process's devices of a PJRT plug-in for CPUs, and what is compiled for them.
+/// CpuDevices: this process's devices of a PJRT plug-in for CPUs, and the programs compiled for
+/// them.
 
 #include <map>
 #include <memory>
@@ -12,8 +13,8 @@
 
 namespace weft::pjrt {
 
-/// A device that one engine uses until the lease ends. It keeps nothing alive: clients and plug-ins
-/// stay until the process ends.
+/// The right of one engine to use a device until the lease is destroyed. Clients and plug-ins stay
+/// until the process ends, with or without leases.
 class DeviceLease {
  public:
   DeviceLease(std::shared_ptr<Client> client, int number);
@@ -30,23 +31,25 @@ class DeviceLease {
   int number_;
 };
 
-/// The process's only object of this class has the clients. Any thread may use it.
+/// Leases devices and compiles programs. of_process() is the process's only object, which has all
+/// the clients. Any thread may use it.
 ///
-/// A chip that waits in a collective holds a thread of its client's pool, which has at least as
-/// many threads as the client has devices. So no two engines use one device.
+/// No two engines use the same device, because a chip that waits in a collective holds a thread of
+/// its client's pool, and the pool may have only one thread for each of the client's devices.
 class CpuDevices {
  public:
   static CpuDevices& of_process();
 
-  /// Returns a free device. `chips` is the number of chips that the caller's mesh has here: a new
-  /// client gets at least that many. Throws unavailable, with the command that installs a plug-in,
-  /// if there is none for CPUs, and the errors of Plugin::load(), Client::make() and test_plugin().
+  /// Returns a free device. `chips` is the number of chips of the caller's mesh in this process: if
+  /// a new client is needed, it gets enough devices for them. Throws unavailable, with the command
+  /// that installs a plug-in, if there is no plug-in for CPUs. Also throws the errors of
+  /// Plugin::load(), Client::make() and test_plugin().
   DeviceLease lease(int chips);
-  /// Returns a client with at least that many devices, which engines may share: none of its
-  /// programs waits for weft. Throws the errors of lease().
+  /// Returns a client with at least `devices` devices. Engines may share it if their programs don't
+  /// call weft's collectives, which would hold threads of its pool. Throws the errors of lease().
   std::shared_ptr<Client> shared_client(int devices);
-  /// Returns the executable of a text. It is compiled if no plan that lives has it, and if the
-  /// store doesn't have it either; chips that load the same text at once compile it once.
+  /// Returns the executable of `text`. Compiles it unless a living plan or the store has it. Chips
+  /// that load the same text at the same time share one compilation.
   std::shared_ptr<const Executable> compile(Client& client, const std::string& text,
                                             const CompiledStore& store);
 
@@ -55,7 +58,7 @@ class CpuDevices {
   void give_back(int number);
   std::shared_ptr<Client> client_for(int number, int chips);
 
-  /// An executable that is used, or is being compiled under its mutex.
+  /// An executable that plans use, or that a thread is compiling while it holds `mutex`.
   struct Compiled {
     std::mutex mutex{};
     std::weak_ptr<const Executable> executable{};
@@ -63,7 +66,7 @@ class CpuDevices {
 
   std::mutex mutex_;
   std::set<int> used_;
-  std::map<std::size_t, std::shared_ptr<Client>> clients_;  ///< by number of devices
+  std::map<std::size_t, std::shared_ptr<Client>> clients_;  ///< key: the number of devices
   std::map<std::pair<const Client*, std::string>, std::shared_ptr<Compiled>> compiled_;
 };
 

@@ -23,7 +23,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-/// Returns the entries of a folder by name; none if it can't be read.
+/// Returns the entries of a folder, sorted by name, or none if the folder can't be read.
 std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -40,7 +40,7 @@ bool is_file(const fs::path& path) {
 }
 
 std::optional<DeviceKind> kind_of(const fs::path& path) {
-  // The parent tells the kind of jax_plugins/xla_cuda13/xla_cuda_plugin.so as well as the file.
+  // In jax_plugins/xla_cuda13/xla_cuda_plugin.so, both the folder and the file tell the kind.
   const std::string name = path.parent_path().filename().string() + "/" + path.filename().string();
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   if (has("tpu")) return DeviceKind::tpu;
@@ -105,7 +105,7 @@ class PluginSearch {
     }
   }
 
-  /// Returns the folders of Python packages, the more specific ones first.
+  /// Returns the folders of Python packages in the order of the search, most specific first.
   std::vector<fs::path> package_folders() const {
     std::vector<fs::path> folders;
     const std::string python_path = value("PYTHONPATH");
@@ -145,7 +145,7 @@ class PluginSearch {
       }
     }
     add_libraries(folder / "libtpu", [](const std::string& name) { return name == "libtpu.so"; });
-    // XLA's own build gives plug-ins names such as pjrt_c_api_cpu_plugin.so.
+    // Other packages may contain plug-ins of XLA's own build, such as pjrt_c_api_cpu_plugin.so.
     for (const fs::path& package : entries(folder)) {
       add_libraries(package, [&](const std::string& name) {
         return name.starts_with("pjrt_c_api_") && is_library(name);
@@ -157,7 +157,7 @@ class PluginSearch {
   std::vector<PluginFile> found_{};
 };
 
-/// NVIDIA's libraries, each after those that it needs.
+/// NVIDIA's libraries, each after the libraries that it needs.
 constexpr std::string_view kNvidiaLibraries[] = {
     "libcudart.so",   "libnvJitLink.so", "libcublasLt.so",     "libcublas.so",
     "libcusparse.so", "libcusolver.so",  "libcufft.so",        "libcupti.so",

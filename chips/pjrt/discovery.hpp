@@ -1,5 +1,5 @@
 #pragma once
-/// Finds the PJRT plug-ins of this machine. Nothing is loaded.
+/// Finds the PJRT plug-ins of this machine, without loading them.
 
 #include <cstdlib>
 #include <functional>
@@ -14,10 +14,10 @@ namespace weft::pjrt {
 /// The file of a plug-in.
 struct PluginFile {
   std::string path;
-  /// The kind of its devices, as far as names of the file and its folders tell it.
+  /// The kind of its devices, if the name of the file or of its folder tells the kind.
   std::optional<DeviceKind> kind;
-  std::string found_by;          ///< a variable, or the folder of Python packages
-  std::string package_folder{};  ///< the folder of Python packages that has it; "": none
+  std::string found_by;  ///< the name of an environment variable, or the folder of Python packages
+  std::string package_folder{};  ///< the folder of Python packages that contains the file; "": none
 };
 
 /// Returns the value of a variable of the environment, or null.
@@ -29,13 +29,14 @@ using Variable = std::function<const char*(const char* name)>;
 ///  - the one in TPU_LIBRARY_PATH;
 ///  - those in the folders of Python packages: of PYTHONPATH, VIRTUAL_ENV and CONDA_PREFIX, of each
 ///    Python in PATH, and of the user. No Python is started.
-/// A file of several names is returned once. Throws not_found, with the variable, if a variable
-/// names a file that doesn't exist, and invalid_argument if its value has another form.
+/// A plug-in that has several paths is returned once. Throws not_found, with the variable's name,
+/// if a variable names a file that doesn't exist, and invalid_argument if
+/// PJRT_NAMES_AND_LIBRARY_PATHS has another form.
 std::vector<PluginFile> find_plugins(const Variable& variable = ::getenv);
 
-/// Loads the libraries that NVIDIA's Python packages have beside a plug-in for GPUs, because the
-/// plug-in doesn't find them itself. Libraries that can't be loaded are left out: the plug-in says
-/// which it lacks. Does nothing for other plug-ins.
+/// Loads NVIDIA's libraries from the Python packages next to a plug-in for GPUs, because the
+/// plug-in doesn't find them itself. Skips libraries that can't be loaded, because the plug-in's
+/// own error names those that it lacks. Does nothing for other plug-ins.
 void preload_libraries(const PluginFile& file);
 
 /// Returns the variable that lists which GPUs or TPUs processes may see.

@@ -11,7 +11,7 @@ Executable::Executable(std::shared_ptr<const Client> client) : client_(std::move
 
 Executable::Executable(std::shared_ptr<const Client> client, void* loaded)
     : Executable(std::move(client)) {
-  loaded_ = loaded;  // from here on the destructor frees it, also after an exception
+  loaded_ = loaded;  // set first, so that the destructor also frees it after an exception
   const Plugin& plugin = client_->plugin();
   Block<GetExecutableArgs> executable;
   executable->loaded = loaded;

@@ -14,8 +14,8 @@ constexpr std::string_view kTypeName = "weft.receiver";
 
 using Receive = void (ForeignReceiver::*)(const ForeignCall& call);
 
-/// The ids that plug-ins have given to the type of a run's receiver. A handler knows its plug-in
-/// only by the table of functions that it gets.
+/// The ids that plug-ins have given to the type of ForeignReceiver. They are found by the table of
+/// functions, because a handler gets nothing else that identifies its plug-in.
 class TypeIds {
  public:
   void add(const FfiApi* api) {
@@ -26,7 +26,7 @@ class TypeIds {
     const std::lock_guard lock(mutex_);
     return ids_.at(api);
   }
-  /// The id of the plug-in with which this thread registers handlers.
+  /// The id that the plug-in gave with which this thread is registering handlers.
   static inline thread_local std::int64_t registering = 0;
 
  private:
@@ -35,8 +35,8 @@ class TypeIds {
 };
 TypeIds type_ids;
 
-/// Answers the question for the handler's version with that of the plug-in. Returns whether it was
-/// asked.
+/// If the plug-in asks for the handler's version, answers with the plug-in's own version. Returns
+/// whether it asked.
 bool answers_version(const FfiFrame& frame) {
   for (auto* at = static_cast<Extension*>(frame.head.extension); at != nullptr; at = at->next) {
     if (at->type != FfiMetadataExtension::kType) continue;
@@ -88,7 +88,8 @@ ForeignReceiver& receiver_of(const FfiFrame& frame) {
   return *static_cast<ForeignReceiver*>(arguments.data);
 }
 
-/// The handler of a target. Its calls have a number as attribute `kNumber`.
+/// Handles the calls of a target: passes each one to `receive`. `kNumber` is the name of the
+/// attribute that has the call's number.
 template <Receive receive, const std::string_view& kNumber>
 void* handle(FfiFrame* frame) {
   if (answers_version(*frame) || frame->stage != FfiFrame::kExecute) return nullptr;
@@ -126,7 +127,8 @@ const FfiExtension& ffi_of(const Plugin& plugin) {
   return *reinterpret_cast<const FfiExtension*>(ffi);
 }
 
-/// Registers the type and the handlers once for each plug-in. Returns the type's id.
+/// Registers the type and the handlers, unless this plug-in already has them. Returns the type's
+/// id.
 std::int64_t register_with(const Plugin& plugin) {
   static std::mutex mutex;
   static std::map<const Plugin*, std::int64_t> registered;

@@ -11,38 +11,38 @@
 
 namespace weft::pjrt {
 
-/// A call of a program. The memory is the program's, and usable during the call.
+/// A call from a running program. Operands and results may be used only during the call.
 struct ForeignCall {
   std::vector<const std::byte*> operands;
   std::vector<std::byte*> results;
-  std::int64_t number = 0;  ///< the attribute that the target has
+  std::int64_t number = 0;  ///< the value of the target's number attribute
 };
 
-/// Takes the calls of one run after another. A plug-in calls it on a thread of its own.
+/// Receives the foreign calls of one run after another. They come on threads of the plug-in.
 class ForeignReceiver {
  public:
   virtual ~ForeignReceiver() = default;
-  /// Takes a call of kCollectiveTarget; its number is that of the collective. What it throws ends
-  /// the run with an error.
+  /// Carries out a call of kCollectiveTarget. `call.number` is the collective's number. An
+  /// exception ends the run with an error.
   virtual void on_collective(const ForeignCall& call) = 0;
-  /// Takes a call of kCustomOpTarget; its number is that of the op.
+  /// Carries out a call of kCustomOpTarget. `call.number` is the op's id.
   virtual void on_custom_op(const ForeignCall& call) = 0;
 };
 
-/// Registers weft's functions with the plug-in, once in a process; programs that call them compile
-/// only then. Throws unavailable if the plug-in has no foreign calls.
+/// Registers weft's functions with the plug-in, once in a process. The plug-in compiles programs
+/// that call these functions only afterwards. Throws unavailable if it has no foreign calls.
 void register_foreign_calls(const Plugin& plugin);
 
-/// Connects runs with the receiver of their calls. It must outlive the runs.
+/// Connects runs with the object that receives their calls. The context must outlive the runs.
 class ForeignContext {
  public:
-  /// Also does what register_foreign_calls() does.
+  /// Registers weft's functions first, as register_foreign_calls() does.
   ForeignContext(std::shared_ptr<const Client> client, ForeignReceiver& receiver);
   ForeignContext(const ForeignContext&) = delete;
   ForeignContext& operator=(const ForeignContext&) = delete;
   ~ForeignContext();
 
-  /// For Executable::launch().
+  /// Returns the `context` argument for Executable::launch().
   void* handle() const { return handle_; }
 
  private:

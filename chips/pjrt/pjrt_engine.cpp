@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-/// A thread that runs one function after another. Some plug-ins return from a launch only when the
-/// run has ended, and the chip's own thread must be able to poll.
+/// A thread that launches runs for a chip's own thread, which must be able to poll. Some plug-ins
+/// return from a launch only when the run has ended.
 class LaunchThread {
  public:
   ~LaunchThread() {
@@ -32,7 +32,7 @@ class LaunchThread {
     changed_.notify_all();
   }
 
-  /// Begins `work`, which must not throw. The last one must have ended.
+  /// Begins `work`, which must not throw. The previous work must have ended.
   void begin(std::function<void()> work) {
     {
       const std::lock_guard lock(mutex_);
@@ -40,7 +40,7 @@ class LaunchThread {
     }
     changed_.notify_all();
   }
-  /// Waits until the work has ended or is in a Pause. Returns whether it has ended.
+  /// Waits until the work has ended or there is a Pause. Returns whether the work has ended.
   bool has_ended() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !work_ || is_paused_; });
@@ -51,7 +51,7 @@ class LaunchThread {
     changed_.wait(lock, [this] { return !work_; });
   }
 
-  /// A scope in which the work, on any thread, waits for another chip.
+  /// Marks the work as waiting for another chip as long as the Pause lives, on any thread.
   class Pause {
    public:
     explicit Pause(LaunchThread& thread) : thread_(thread) { thread_.set_paused(true); }
@@ -112,9 +112,9 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   const Mesh& mesh;
   const int position;
   const int arena;        ///< the chip's number in the job's memory
-  std::byte* const base;  ///< begin of the chip's arena
+  std::byte* const base;  ///< the beginning of the chip's arena
   Recorder recorder;
-  Communicator communicator;  ///< during a run, only threads of the plug-in use it
+  Communicator communicator;  ///< during a run, only the plug-in's threads use it
   Commits commits;
   ArenaChipCollectives collectives;
   const CompiledStore store;
@@ -122,13 +122,13 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   pjrt::ForeignContext context{lease.shared_client(), *this};
   pjrt::Buffer chip_position = scalar(position);
 
-  /// A buffer over a place of the arena, with the type that it has there.
+  /// A buffer over memory in the arena, and the type that the buffer was made with.
   struct Place {
     pjrt::Buffer buffer{};
     TensorType type{};
   };
-  /// Buffers by offset. They are kept between runs, because making one costs a microsecond. A
-  /// run's result is a buffer over its place.
+  /// The buffers by offset in the arena. They are kept between runs, because making a buffer takes
+  /// a microsecond. The output of a run replaces the buffer whose memory it was written to.
   std::unordered_map<std::uint64_t, Place> places{};
   static constexpr std::size_t kPlaceCountMax = 4096;
 
@@ -138,21 +138,22 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   RunBuffers buffers{};
   RunCommit commit{};
   bool is_launched = false;
-  bool is_finished = false;           ///< the results are in their places
-  std::vector<pjrt::Buffer> taken{};  ///< by the run for its results
+  bool is_finished = false;           ///< all results are in the arena
+  std::vector<pjrt::Buffer> taken{};  ///< buffers that the run takes for its results
   std::optional<pjrt::LaunchedRun> launched{};
-  std::exception_ptr error{};       ///< of the launch
+  std::exception_ptr error{};       ///< the exception of the launch
   std::mutex call_mutex{};          ///< guards `call_error` during the run
-  std::exception_ptr call_error{};  ///< of the first call that failed; says more than `error`
+  std::exception_ptr call_error{};  ///< of the first failed foreign call; clearer than `error`
 
-  LaunchThread launcher{};  ///< declared last, so that it ends first
+  LaunchThread launcher{};  ///< declared last, so that it is destroyed first
 
   pjrt::Buffer scalar(std::int32_t value) const {
     return lease.client().from_host(lease.device(), &value, pjrt::ElementType::s32, {},
                                     pjrt::HostMemory::only_during_call);
   }
 
-  // Called by threads of the plug-in: collectives one after another, custom ops at any time.
+  // Calls `body` for a foreign call, and keeps the first exception. Threads of the plug-in call
+  // this: for collectives one after another, for custom ops at any time.
   template <typename Body>
   void receive(Body&& body) try {
     {
@@ -183,7 +184,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
     });
   }
 
-  /// Returns where each output of the run is written.
+  /// Returns the home of each output: over the input that it updates, or its own place.
   std::vector<OutputHome> homes() const {
     const auto& outputs = plan->plan.program.outputs;
     std::vector<OutputHome> homes;
@@ -196,7 +197,8 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
     return homes;
   }
 
-  /// Returns the version of a plan with these homes. The board shows that the chip compiles it.
+  /// Returns the version of the plan `of` with the homes `at`. Compiles the version if it is
+  /// missing, which the board shows.
   const PjrtPlan::Version& version_of(const PjrtPlan& of, const std::vector<OutputHome>& at) const {
     const auto found = of.versions.find(at);
     if (found != of.versions.end()) return found->second;
@@ -204,7 +206,8 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
     return add_version(of, at, mesh, lease.client(), store);
   }
 
-  /// Returns the handle of an argument's buffer, which a run that writes a result there takes.
+  /// Returns the handle of an argument's buffer. If the run writes a result there, moves the buffer
+  /// to `taken`.
   void* argument(const StableHloArgument& of) {
     if (of.role == StableHloArgument::Role::position) return chip_position.handle();
     const std::uint64_t offset = of.role == StableHloArgument::Role::input
@@ -212,7 +215,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
                                      : buffers.outputs[of.number];
     Place& place = places[offset];
     if (place.buffer.handle() == nullptr || !(place.type == of.type)) {
-      taken.push_back(std::move(place.buffer));  // the run may read it as another argument
+      taken.push_back(std::move(place.buffer));  // another argument may use the old buffer
       place = {
           lease.client().from_host(lease.device(), base + offset, pjrt::element_type(of.type.dtype),
                                    of.type.shape, pjrt::HostMemory::used_in_place),
@@ -239,7 +242,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
     });
   }
 
-  /// Puts results in their places where the plug-in hasn't, and throws what the run has found.
+  /// Copies the results that aren't in the arena yet, and throws the errors of the run.
   void finish() {
     launcher.wait();
     taken.clear();
@@ -265,14 +268,14 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
     is_finished = true;
   }
 
-  /// Returns false if a chip hasn't committed the step and `wait` is false.
+  /// Returns whether all chips have committed the step. If `wait` is true, waits until they have.
   bool may_update(bool wait) {
     if (!wait) return commits.reached(commit.step);
     commits.wait(commit.step);
     return true;
   }
 
-  /// Continues the run, and returns whether it is done. An exception ends the run.
+  /// Continues the run, and returns whether it has ended. If this throws, the run has ended too.
   bool advance(bool wait) try {
     WEFT_CHECK(plan != nullptr);
     if (!is_launched) {
@@ -280,7 +283,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
       launch();
     }
     if (!is_finished) {
-      // After an abort the calls of the run end at once, and so does the run.
+      // After an abort, the run's collectives fail at once, so finish() doesn't wait long.
       if (!wait && !memory.aborted() && !launcher.has_ended()) return false;
       finish();
     }

@@ -10,15 +10,15 @@
 
 namespace weft {
 
-/// The plug-in's compiler makes one program of a plan's steps. It reads and writes the arena in
-/// place. For each collective the program calls weft, which carries it out as for other chips of
-/// the CPU, so that errors name the missing chip and the process goes on after them.
+/// The plug-in's compiler makes one program of all steps of a plan. The program reads and writes
+/// the arena in place. For each collective, it calls weft, which carries out the collective as for
+/// other chips of the CPU. So errors name the missing chip, and the process survives them.
 ///
-/// A run that updates state begins when all chips have committed the step, because the program may
-/// write its results at any time.
+/// A run that updates state begins only when all chips have committed the step, because the program
+/// may write the new state at any time.
 class PjrtEngine final : public ArenaEngine {
  public:
-  /// The first arguments are those of Executor; `store` keeps executables. Throws the errors of
+  /// `store` keeps executables. The other arguments are those of Executor. Throws the errors of
   /// CpuDevices::lease().
   PjrtEngine(JobMemory& memory, const Mesh& mesh, int position, const Recorder& recorder,
              WaitPolicy policy, int local_index = 0, CompiledStore store = {});

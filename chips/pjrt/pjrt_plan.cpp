@@ -14,7 +14,7 @@ std::size_t bytes_of_value(const Program& program, ValueId value) {
   return static_cast<std::size_t>(program.type(value).bytes());
 }
 
-/// Returns the name of the collective that runs `op`.
+/// Returns the name of the collective that contains `op`.
 std::string name_of(const Plan& plan, const std::vector<CollectiveSummary>& summaries, OpId op) {
   for (const CollectiveSummary& summary : summaries) {
     const PlanStep& step = plan.steps[summary.start];
@@ -41,7 +41,7 @@ std::shared_ptr<PjrtPlan> load_pjrt_plan(const Plan& plan, const Mesh& mesh, int
       loaded->custom_ops.emplace(op, BoundCustomCall(program, op));
     }
     if (!is_collective(program.kind(op))) continue;
-    // Each op of a bucket is a call of its own, because each is one in the program's text.
+    // Each op of a bucket becomes its own call, because the program's text has a call for each op.
     CollectiveCall call =
         collective_call(plan, {StepKind::collective, op, 1}, mesh, position, /*shared_begin=*/0);
     const std::string name = name_of(plan, summaries, op);

@@ -15,16 +15,16 @@
 namespace weft {
 
 struct PjrtPlan final : LoadedPlan {
-  /// A collective of the program. Its operand and result are copied to and from the arena, where
-  /// other chips read the operand.
+  /// A collective of the program. weft copies the operand into the arena, where other chips can
+  /// read it, and copies the result from there.
   struct Collective {
     PreparedCall call;
-    std::uint64_t source = 0;  ///< offsets in the arena
+    std::uint64_t source = 0;  ///< offsets of operand and result in the arena
     std::uint64_t destination = 0;
     std::size_t source_bytes = 0;
     std::size_t destination_bytes = 0;
   };
-  /// The program's text and its executable for one choice of the outputs' homes.
+  /// The program's text and executable for one choice of the outputs' homes.
   struct Version {
     StableHlo hlo;
     std::shared_ptr<const pjrt::Executable> executable;
@@ -32,28 +32,28 @@ struct PjrtPlan final : LoadedPlan {
 
   Plan plan;
   bool checks = false;
-  bool has_updates = false;             ///< an output updates an input
-  std::vector<Collective> collectives;  ///< by number in StableHlo::collectives
+  bool has_updates = false;             ///< whether an output updates an input
+  std::vector<Collective> collectives;  ///< indexed by number in StableHlo::collectives
   std::map<OpId, BoundCustomCall> custom_ops;
-  /// The chip's thread adds a version when a run first needs it.
+  /// The versions by homes. The chip's thread adds a version when a run first needs it.
   mutable std::map<std::vector<OutputHome>, Version> versions;
 };
 
-/// Prepares `plan` for the chip at `position`. Throws mesh_mismatch for a plan of another mesh,
-/// corrupt if it doesn't verify, not_found for a custom op that isn't registered, and the errors of
-/// Communicator::prepare().
+/// Prepares `plan` for the chip at `position`. Throws mesh_mismatch if the plan is for another
+/// mesh, corrupt if verify() refuses it, not_found for a custom op that isn't registered, and the
+/// errors of Communicator::prepare().
 std::shared_ptr<PjrtPlan> load_pjrt_plan(const Plan& plan, const Mesh& mesh, int position,
                                          Communicator& communicator, bool checks);
 
-/// Adds the version of the plan with these homes of outputs, for the chips of the client. It is
-/// compiled unless the process or the store has it. Throws unavailable, with the plug-in's words,
-/// for a program that the plug-in refuses.
+/// Adds the version of the plan whose outputs have these homes. Compiles it for the client's
+/// devices, unless a plan of the process or the store has the executable. Throws unavailable, with
+/// the plug-in's message, if the plug-in refuses the program.
 const PjrtPlan::Version& add_version(const PjrtPlan& plan, const std::vector<OutputHome>& homes,
                                      const Mesh& mesh, pjrt::Client& client,
                                      const CompiledStore& store);
 
-/// Throws the error for what a run found in its operands and results, if it found something:
-/// `faults` is the result with StableHloResult::Role::faults.
+/// Throws an error if a run found a fault in its operands or results. `faults` is the value of the
+/// result whose role is StableHloResult::Role::faults.
 void throw_fault(const Program& program, const std::array<std::int32_t, 2>& faults);
 
 }  // namespace weft

@@ -1,12 +1,11 @@
 #pragma once
-/// Describes the cores of the CPU, driven through a PJRT plug-in, as a target of the compiler.
+/// The compiler's target for chips that are the CPU's cores, driven through a PJRT plug-in.
 
 #include "spmd/stablehlo/stablehlo_target.hpp"
 
 namespace weft {
 
-/// The plug-in compiles the program, as for other targets of StableHLO, but the chip's memory is
-/// the arena.
+/// Differs from other targets of StableHLO because the chip's memory is the arena.
 inline constexpr Target kPjrtCpuTarget = [] {
   Target target = kStableHloTarget;
   target.name = "pjrt-cpu";

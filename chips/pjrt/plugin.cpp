@@ -19,7 +19,7 @@
 namespace weft::pjrt {
 namespace {
 
-/// absl's codes, as far as weft tells them apart.
+/// Converts a status code of absl, as far as weft distinguishes them.
 Errc code_of(int status) {
   switch (status) {
     case 1: return Errc::cancelled;
@@ -38,7 +38,7 @@ template <typename... Fields>
 constexpr auto needed(const Function<Fields>&... functions) {
   return std::array{NeededFunction{functions.offset(), functions.name}...};
 }
-/// Every function without which weft can't run a program.
+/// All functions that weft needs to run programs.
 constexpr auto kNeeded =
     needed(kErrorDestroy, kErrorMessage, kErrorGetCode, kPluginInitialize, kPluginAttributes,
            kEventDestroy, kEventIsReady, kEventError, kEventAwait, kClientCreate, kClientDestroy,
@@ -61,10 +61,11 @@ constexpr unsigned kOwnMachine = EM_X86_64;
 #elif defined(__aarch64__)
 constexpr unsigned kOwnMachine = EM_AARCH64;
 #else
-constexpr unsigned kOwnMachine = EM_NONE;  // dlopen() says what is wrong
+constexpr unsigned kOwnMachine = EM_NONE;  // not checked here; dlopen() reports a wrong processor
 #endif
 
-/// Refuses a file for which dlopen() has no clear words.
+/// Throws if the file is missing or isn't for this processor, because dlopen()'s messages for these
+/// cases aren't clear.
 void require_own_processor(const std::string& path) {
   Elf64_Ehdr header{};
   std::ifstream file(path, std::ios::binary);
@@ -115,7 +116,7 @@ const Plugin& Plugin::load(const std::string& path) {
 
 const Api* Plugin::open(const std::string& path) {
   require_own_processor(path);
-  // XLA reads the level at its first use. At 0, it logs lines about each client.
+  // XLA reads this level once. At level 0, it logs lines about each client.
   ::setenv("TF_CPP_MIN_LOG_LEVEL", "1", 0);
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -200,7 +201,7 @@ void Plugin::ignore(std::size_t offset, void* arguments) const noexcept {
   if (error != nullptr) destroy_error(error);
 }
 
-/// Unlike the other functions, this one returns nothing.
+/// Unlike the plug-in's other functions, PJRT_Error_Destroy returns no error.
 void Plugin::destroy_error(void* error) const noexcept {
   Block<ErrorArgs> arguments;
   arguments->error = error;

@@ -1,5 +1,5 @@
 #pragma once
-/// Plugin: a PJRT plug-in that is loaded into this process, and its errors.
+/// Plugin: a PJRT plug-in that this process has loaded. PluginError: an error of a plug-in.
 
 #include <string>
 #include <string_view>
@@ -12,17 +12,16 @@
 
 namespace weft::pjrt {
 
-/// The code of a function that a plug-in lacks.
+/// The plug-in's code for a function that it lacks.
 inline constexpr int kUnimplemented = 12;
 
-/// An error of a plug-in. Its text names the plug-in, its version and the function, and has the
-/// plug-in's words.
+/// An error that a plug-in returned. Its text has the plug-in's name and version, the function that
+/// failed and the plug-in's message.
 class PluginError final : public Error {
  public:
   PluginError(int status, const std::string& text, std::string words);
 
-  /// The plug-in's own code, such as 3 for an invalid argument, 8 for too little memory, or
-  /// kUnimplemented.
+  /// The plug-in's error code, such as 3 (invalid argument), 8 (out of memory) or kUnimplemented.
   int status() const noexcept { return status_; }
   const std::string& words() const noexcept { return words_; }
 
@@ -31,21 +30,21 @@ class PluginError final : public Error {
   std::string words_;
 };
 
-/// A plug-in. It is never unloaded, because its threads live as long as the process. Any thread may
-/// use it. A process that has made a client (client.hpp) must not fork: the child would hang in
-/// locks that threads of the plug-in hold.
+/// A loaded plug-in. It is never unloaded, because its threads live as long as the process. Any
+/// thread may use it. A process that has made a client (client.hpp) must not fork, because the
+/// child would wait forever for locks that threads of the plug-in held at the fork.
 class Plugin {
  public:
-  /// The oldest and the newest minor version of the ABI with which weft has run.
+  /// The oldest and the newest minor version of the ABI with which weft was tested.
   static constexpr int kOldestTried = 81, kNewestTried = 115;
-  /// Since this version the ABI only appends. Older plug-ins are refused.
+  /// Since this minor version, the ABI only gets additions. Older plug-ins are refused.
   static constexpr int kMinorMin = 57;
 
-  /// Loads the plug-in of this file, or returns the one that the process has loaded from it. Sets
-  /// variables of the environment that quiet XLA's log, unless they are set. Throws not_found if
-  /// there is no such file; version if the plug-in is too old, or of another major version;
-  /// unavailable if the file is for another kind of processor, isn't a plug-in, lacks libraries, or
-  /// lacks a function that weft calls.
+  /// Loads the plug-in of this file, or returns it if the process has loaded it before. Sets
+  /// TF_CPP_MIN_LOG_LEVEL, which makes XLA log less, unless it is set. Throws not_found if there is
+  /// no such file, version if the plug-in is too old or has another major version, and unavailable
+  /// if the file is for another kind of processor, isn't a plug-in, lacks libraries, or lacks a
+  /// function that weft calls.
   static const Plugin& load(const std::string& path);
 
   Plugin(const Plugin&) = delete;
@@ -55,20 +54,20 @@ class Plugin {
   int minor() const { return api_->minor; }
   /// Returns text such as "the PJRT plug-in libtpu.so (API 0.81)".
   std::string name() const;
-  /// Returns what the plug-in says of itself, such as {"xla_version", "2"}.
+  /// Returns the plug-in's description of itself, such as {"xla_version", "2"}.
   const std::vector<std::pair<std::string, std::string>>& attributes() const { return attributes_; }
 
   template <typename Fields>
   bool has(const Function<Fields>& function) const {
     return address(function.offset()) != nullptr;
   }
-  /// Calls the function. Throws PluginError with the plug-in's words, or with status 12 if it lacks
-  /// the function.
+  /// Calls the function. Throws PluginError with the plug-in's message, or with the status
+  /// kUnimplemented if the plug-in lacks the function.
   template <typename Fields>
   void call(const Function<Fields>& function, Block<Fields>& arguments) const {
     call(function.offset(), function.name, &arguments);
   }
-  /// Destroys an object. An error of the plug-in is ignored, because there is no remedy.
+  /// Destroys an object. Ignores an error of the plug-in, because nothing can be done about it.
   template <typename Fields>
   void destroy(const Function<Fields>& function, void* object) const noexcept {
     struct Object {
@@ -79,9 +78,10 @@ class Plugin {
     arguments->object = object;
     ignore(function.offset(), &arguments);
   }
-  /// Returns the first extension of the type; null if the plug-in has none.
+  /// Returns the plug-in's first extension of this type, or null.
   const Extension* extension(int type) const;
-  /// Throws PluginError if `error` isn't null, and frees it. `function` is for the text.
+  /// If `error` isn't null, frees it and throws it as a PluginError. `function` is named in the
+  /// text.
   void check(void* error, std::string_view function) const;
 
  private:

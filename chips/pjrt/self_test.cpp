@@ -9,7 +9,7 @@
 namespace weft::pjrt {
 namespace {
 
-/// Floats that begin at a cache line, so that a CPU uses them in place.
+/// An array of floats that begins at a cache line, so that a CPU can use it in place.
 class Floats {
  public:
   Floats(std::vector<std::int64_t> dims, float value) : dims_(std::move(dims)) {
@@ -47,7 +47,7 @@ float first_of(const Buffer& buffer, std::size_t count) {
   return values.front();
 }
 
-/// Smaller products don't show the fault.
+/// The sizes of the product in stale_weights(). With smaller sizes the fault doesn't occur.
 constexpr std::int64_t kRows = 256, kDepth = 784, kColumns = 1024;
 constexpr std::string_view kProduct = R"(module @weft_self_test_product {
 func.func @main(%x: tensor<256x784xf32>, %w: tensor<784x1024xf32>) -> tensor<256x1024xf32> {
@@ -59,7 +59,7 @@ func.func @main(%x: tensor<256x784xf32>, %w: tensor<784x1024xf32>) -> tensor<256
 }
 )";
 
-/// Each function returns the fault, or "".
+/// Tests whether products use old values of weights. Like all tests here, returns the fault or "".
 std::string stale_weights(Client& client) {
   const Executable product = client.compile(kProduct, {client.devices()[0].id});
   Floats x({kRows, kDepth}, 1);
@@ -134,7 +134,7 @@ std::string lost_nan(Client& client) {
 
 struct SelfTest {
   std::string (*fault_of)(Client& client);
-  const char* cure;  ///< the flag that cures the fault if it is false; null: there is none
+  const char* cure;  ///< the flag that cures the fault when set to false; null: none
   bool only_cpu;
 };
 constexpr SelfTest kSelfTests[] = {

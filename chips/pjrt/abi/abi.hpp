@@ -1,15 +1,16 @@
 #pragma once
-/// The PJRT C ABI, declared by its facts: numbers of functions and layouts of argument blocks.
-/// Nothing of OpenXLA is needed to build. The headers of this folder have what weft uses of it.
+/// The PJRT C ABI: the numbers of its functions and the layouts of their argument blocks. The
+/// headers of this folder declare the part that weft uses, so building weft needs no file of
+/// OpenXLA.
 ///
 /// A plug-in has a table of functions: a head of 40 bytes, then a pointer for each function. Each
 /// function takes one block of arguments, which begins with its size. Later versions of the ABI
-/// only append functions and arguments. A plug-in refuses a block that is smaller than the one it
-/// knows, and ignores what follows the part that it knows. Blocks of weft therefore have 512 bytes,
-/// which are zero unless they are set, and suit plug-ins that are older and newer than weft.
+/// only append functions and arguments. A plug-in refuses a block that is smaller than the block of
+/// its own version, and ignores additional bytes at the end. Therefore weft's blocks have 512
+/// bytes, zero unless set, which suit plug-ins that are older or newer than weft.
 ///
-/// Names of blocks and fields are weft's. Handles (void*) are the plug-in's objects. The test
-/// unit_pjrt compares these headers with the one in a plug-in's package, if CMake finds it.
+/// Weft chose the names of blocks and fields. Handles (void*) are the plug-in's objects. The test
+/// unit_pjrt compares these headers with the header in a plug-in's package, if CMake finds one.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,7 @@ struct Head {
 
 /// The beginning of the table of functions.
 struct Api {
-  Head head;  ///< the size is that of the whole table
+  Head head;  ///< `head.struct_size` is the size of the whole table
   Head version_head;
   int major;
   int minor;
@@ -57,14 +58,15 @@ struct Function {
   constexpr std::size_t offset() const { return sizeof(Api) + slot * sizeof(void*); }
 };
 
-/// An extension of the table. The extensions are a list.
+/// An extension of the table. The extensions form a linked list.
 struct Extension {
   std::size_t struct_size;
   int type;
   Extension* next;
 };
 
-/// An option or an attribute. It stands in arrays, whose stride is its size, so it has no padding.
+/// An option or an attribute. Arrays of NamedValue have its size as stride, so it isn't padded to
+/// 512 bytes.
 struct NamedValue {
   enum Kind : int { text, integer, integers, real, flag };
   Head head;
@@ -78,7 +80,7 @@ struct NamedValue {
     float real_value;
     bool flag_value;
   };
-  std::size_t size;  ///< the number of characters or of elements, or 1
+  std::size_t size;  ///< the number of characters or of integers; 1 for other kinds
 };
 static_assert(sizeof(NamedValue) == 56);
 

@@ -22,12 +22,12 @@ enum class ElementType : int {
   bf16,
 };
 
-/// How long the plug-in may read the host's memory, and whether it may write it.
+/// How long the plug-in may read the host's memory, and whether it may write to it.
 enum class HostMemory : int {
   only_during_call,
-  until_transfer,  ///< until the event that the plug-in returns
+  until_transfer,  ///< until the event that the plug-in returns is ready
   read_in_place,   ///< as long as the buffer lives; only on CPUs
-  used_in_place,   ///< the same, and a run that takes the buffer may write its result there
+  used_in_place,   ///< as read_in_place, but a run that takes the buffer may write its result there
 };
 
 struct FromHostArgs {
@@ -46,16 +46,16 @@ struct FromHostArgs {
   void* done_event;
   void* buffer;
 };
-/// The order of elements in the host's memory. Its tiles are none.
+/// The order of elements in the host's memory, without tiles.
 struct HostLayout {
   Head head;
   Head tiled_head;
-  const std::int64_t* minor_to_major;  ///< the numbers of the dims, the last one first if row-major
+  const std::int64_t* minor_to_major;  ///< dims from the fastest-varying to the slowest
   std::size_t rank;
   const std::int64_t* tile_dims;
   const std::size_t* tile_sizes;
   std::size_t tile_count;
-  int type;  ///< 0: dims and tiles, as here
+  int type;  ///< 0: the layout is given by dims and tiles, as here
 };
 struct ToHostArgs {
   Head head;

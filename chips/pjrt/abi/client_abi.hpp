@@ -59,7 +59,7 @@ struct Statistic {
   std::int64_t value;
   bool is_set;
 };
-/// Plug-ins for CPUs lack this function.
+/// The arguments of kMemoryStats, which plug-ins for CPUs lack.
 struct MemoryStatsArgs {
   Head head;
   void* device;

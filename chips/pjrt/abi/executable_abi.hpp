@@ -22,7 +22,7 @@ struct CompileArgs {
 };
 inline constexpr Function<CompileArgs> kCompile{20, "PJRT_Client_Compile"};
 
-/// An executable, or one that is loaded on devices.
+/// `executable` is either an executable or a loaded executable, depending on the function.
 struct ExecutableArgs {
   Head head;
   void* executable;
@@ -37,7 +37,7 @@ struct CountArgs {
   void* executable;
   std::size_t count;
 };
-/// The bytes that a program needs on a device, as far as weft reads them.
+/// The bytes that a program needs on a device. weft doesn't read the fields after these.
 struct CompiledMemoryArgs {
   Head head;
   void* executable;
@@ -79,7 +79,7 @@ struct ExecuteOptions {
   std::size_t send_count;
   std::size_t receive_count;
   int launch_id;
-  const std::int64_t* kept_inputs;  ///< inputs that the run must not take for its results
+  const std::int64_t* kept_inputs;  ///< arguments whose buffers the run must not take for results
   std::size_t kept_count;
   void* context;
 };
@@ -90,9 +90,9 @@ struct ExecuteArgs {
   void* const* const* arguments;  ///< a row of buffers for each device
   std::size_t device_count;
   std::size_t argument_count;
-  void** const* outputs;  ///< a row for each device
-  void** done_events;     ///< one for each device
-  void* device;           ///< null: the devices for which the program was compiled
+  void** const* outputs;  ///< a row of buffers for each device
+  void** done_events;     ///< an event for each device
+  void* device;           ///< null: runs on the devices for which the program was compiled
 };
 inline constexpr Function<ExecuteArgs> kExecute{55, "PJRT_LoadedExecutable_Execute"};
 

@@ -1,11 +1,11 @@
 #pragma once
-/// XLA's C interface for functions that a running program calls, as far as weft uses it (abi.hpp).
+/// The part that weft uses of XLA's C interface for functions that running programs call (abi.hpp).
 
 #include "chips/pjrt/abi/abi.hpp"
 
 namespace weft::pjrt {
 
-/// The number of an extension of the table, and its functions after the head.
+/// The value of Extension::type for FfiExtension.
 inline constexpr int kFfiExtension = 5;
 struct FfiExtension {
   Extension head;
@@ -13,7 +13,7 @@ struct FfiExtension {
   void* (*add_user_data)(void* arguments);
   void* (*register_handler)(void* arguments);
 };
-/// How a plug-in handles data of a type. The functions after the first came with later versions.
+/// How a plug-in handles data of a type. Later versions of XLA added the functions in `more`.
 struct FfiTypeInfo {
   void (*destroy)(void* data);
   const void* more[7];
@@ -22,7 +22,7 @@ struct RegisterTypeArgs {
   Head head;
   const char* name;
   std::size_t name_size;
-  std::int64_t type_id;  ///< 0: the plug-in chooses one
+  std::int64_t type_id;  ///< 0: the plug-in chooses an id
   const FfiTypeInfo* info;
 };
 struct AddUserDataArgs {
@@ -54,7 +54,7 @@ inline constexpr Function<ContextArgs> kContextDestroy{99, "PJRT_ExecuteContext_
 
 struct FfiBuffer {
   Head head;
-  int type;  ///< the value of an ElementType; bf16 has 16
+  int type;  ///< the value of an ElementType; 16 for bf16
   void* data;
   std::int64_t rank;
   const std::int64_t* dims;
@@ -79,7 +79,7 @@ struct FfiAttributes {
   std::int64_t size;
   const int* kinds;
   const FfiText* const* names;
-  const void* const* values;  ///< FfiScalar or FfiText, by kind
+  const void* const* values;  ///< FfiScalar or FfiText, depending on the kind
 };
 
 struct FfiErrorArgs {
@@ -116,7 +116,8 @@ struct FfiFrame {
   FfiBuffers results;
   FfiAttributes attributes;
 };
-/// The extension of a frame by which a plug-in asks a handler for its version.
+/// The version of the interface that a handler uses. A plug-in asks for it by a call whose frame
+/// has this extension, and the handler fills it in.
 struct FfiMetadata {
   std::size_t struct_size;
   Head version_head;
