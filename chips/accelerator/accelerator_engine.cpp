@@ -50,7 +50,7 @@ struct AcceleratorEngine::State {
   ArenaChipCollectives collectives;
   const std::shared_ptr<Gang> gang;
   DeviceCopies copies;
-  std::uint64_t committed = 0;  ///< the last step that this object has committed
+  std::uint64_t committed = 0;  ///< the last step that this engine has committed
 
   // The run in progress. If there is none, `plan` is null.
   std::shared_ptr<const AcceleratorPlan> plan{};
@@ -58,7 +58,7 @@ struct AcceleratorEngine::State {
   RunBuffers buffers{};
   RunCommit commit{};
   std::optional<DeviceCopies::Landing> landing{};
-  std::shared_ptr<GangRun> run{};  ///< null when the results are in `copies`
+  std::shared_ptr<GangRun> run{};  ///< null once `copies` has the results
   std::optional<Clock::time_point> waits_since{};
 
   std::size_t device() const { return static_cast<std::size_t>(chip); }
@@ -69,7 +69,7 @@ struct AcceleratorEngine::State {
     return output.updates >= 0 &&
            buffers.inputs[static_cast<std::size_t>(output.updates)] == buffers.outputs[i];
   }
-  /// Returns whether a run may take the buffer of the input that output `i` updates.
+  /// Returns whether the run may take the buffer of the input that output `i` updates.
   bool may_take_input(std::size_t i) const {
     const std::uint64_t offset = buffers.outputs[i];
     return is_over_input(i) && std::ranges::count(buffers.inputs, offset) == 1 &&
@@ -102,7 +102,7 @@ struct AcceleratorEngine::State {
     const Program& program = plan->plan.program;
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
       const std::int32_t updates = program.outputs[i].updates;
-      // Between the runs of a step, the state is no version.
+      // If the run commits no new step, its inputs are intermediate state and not a version.
       if (commit.step <= committed && updates >= 0 && !is_over_input(i)) {
         copies.supersede(buffers.inputs[static_cast<std::size_t>(updates)]);
       }
@@ -117,15 +117,16 @@ struct AcceleratorEngine::State {
     run = gang->join(chip, plan, std::move(brought));
   }
 
-  /// Waits until every chip has committed `needed`. Returns false if one hasn't and `wait` is
-  /// false.
+  /// Returns whether every chip has committed `needed`. If `wait` is true, waits until every chip
+  /// has.
   bool have_committed(std::uint64_t needed, bool wait) {
     if (!wait) return commits.reached(needed);
     commits.wait(needed);
     return true;
   }
 
-  /// Mirrors the version of the run's step, and commits the step.
+  /// Copies the state of the run's step to the arena, then commits the step. Returns whether this
+  /// is done, which may be false only if `wait` is false.
   bool mirror(bool wait) {
     if (commit.step <= committed) return true;
     if (!landing) {
@@ -144,8 +145,8 @@ struct AcceleratorEngine::State {
                        plan->first_collective);
   }
 
-  /// Waits until all chips of the run have brought their parts. Returns false if one hasn't and
-  /// `wait` is false.
+  /// Returns whether the run is launched, for which all its chips must have joined. If `wait` is
+  /// true, waits until it is launched.
   bool is_launched(bool wait) {
     while (true) {
       const Clock::time_point now = Clock::now();
@@ -170,7 +171,7 @@ struct AcceleratorEngine::State {
     return true;
   }
 
-  /// Takes the results, and throws what the run has found.
+  /// Takes the run's results, and throws the errors of the run.
   void finish() {
     std::vector<pjrt::Buffer> results;
     try {
@@ -194,7 +195,7 @@ struct AcceleratorEngine::State {
     run.reset();
   }
 
-  /// Continues the run, and returns whether it is done. An exception ends the run.
+  /// Continues the run, and returns whether it has ended. If this throws, the run has ended too.
   bool advance(bool wait) try {
     WEFT_CHECK(plan != nullptr);
     if (!mirror(wait)) return false;
@@ -218,8 +219,9 @@ struct AcceleratorEngine::State {
     plan.reset();
   }
 
-  /// Throws no_space for a plan whose temporaries don't fit. Devices that have statistics of their
-  /// memory say themselves what doesn't fit; for others the limit is that of an arena.
+  /// Throws no_space if the plan's temporaries don't fit. Only checks devices without memory
+  /// statistics, for which the limit is the size of an arena. Other devices report missing memory
+  /// themselves.
   void require_room(const Plan& wanted) const {
     const auto stats = gang->client().memory(device());
     if (stats && stats->limit_bytes) return;

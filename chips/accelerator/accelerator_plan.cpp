@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-/// An output may be written over the input that it updates. Each run says whether it is.
+/// Returns the homes for which the program is compiled. A donated input may be overwritten by the
+/// output that updates it; each run decides whether it is.
 std::vector<OutputHome> homes_of(const Plan& plan) {
   std::vector<OutputHome> homes;
   for (std::size_t i = 0; i < plan.program.outputs.size(); ++i) {
@@ -57,7 +58,7 @@ std::shared_ptr<const AcceleratorPlan> load_accelerator_plan(const Plan& plan, c
         fmt::format("{} '{}'", to_string(summaries.front().kind), summaries.front().value);
   }
   bind_custom_ops(*loaded, gang);
-  // A program without collectives has one replica, which gets the chip's position as an argument.
+  // A program without collectives has one replica, which gets the chip's position as argument.
   const CollectiveForm form = loaded->meets ? CollectiveForm::replicas : CollectiveForm::calls;
   loaded->hlo =
       to_stablehlo(plan.program, of_plan, "step",

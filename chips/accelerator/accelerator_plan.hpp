@@ -20,20 +20,21 @@ struct AcceleratorPlan final : LoadedPlan {
   Plan plan;
   StableHlo hlo;
   std::shared_ptr<const pjrt::Executable> executable;
-  /// The plan has collectives, so all chips of the gang run it in one launch. Other plans run on
-  /// each chip alone.
+  /// Whether the plan has collectives. If so, one launch runs it on all chips of the gang;
+  /// otherwise each chip runs it alone.
   bool meets = false;
-  std::string first_collective;  ///< such as "all_reduce 'fc1.weight.grad'"; "": none
+  std::string first_collective;  ///< such as "all_reduce 'fc1.weight.grad'"; "" if there is none
   std::map<OpId, BoundCustomCall> custom_ops;
 
-  /// Returns the bytes that a run needs on a device, as far as the plug-in knows them.
+  /// Returns the number of bytes that a run needs on a device, as far as the plug-in reports them.
   std::int64_t device_bytes() const;
 };
 
-/// Prepares `plan` for the chips of the gang, whose mesh is `mesh`, and compiles it. Throws
-/// mesh_mismatch for a plan of another mesh, corrupt if it doesn't verify, not_found for a custom
-/// op that isn't registered, and unavailable for one if the gang's devices can't call the host, or
-/// for a program that the plug-in refuses; no_space if its temporaries don't fit.
+/// Prepares and compiles `plan` for the chips of the gang, whose mesh is `mesh`. Throws
+/// mesh_mismatch if the plan is for another mesh, corrupt if verify() refuses it, not_found for a
+/// custom op that isn't registered, and no_space if its temporaries don't fit. Throws unavailable
+/// if the plug-in refuses the program, or if the plan has a custom op and the gang's devices can't
+/// call the host.
 std::shared_ptr<const AcceleratorPlan> load_accelerator_plan(const Plan& plan, const Mesh& mesh,
                                                              Gang& gang, bool checks);
 

@@ -1,13 +1,12 @@
 #pragma once
-/// Describes chips with memory of their own, which a PJRT plug-in drives, as targets of the
-/// compiler.
+/// The compiler's targets for chips with memory of their own, which a PJRT plug-in drives.
 
 #include "spmd/stablehlo/stablehlo_target.hpp"
 
 namespace weft {
 
-/// The versions of the state that a job keeps are copied to the arena (accelerator_engine.hpp), so
-/// they outlive the process that drives the chips.
+/// Returns a target with `keeps_memory`, because the job's versions of the state are copied to the
+/// arena (accelerator_engine.hpp), which outlives the process that drives the chips.
 constexpr Target accelerator_target(std::string_view name) {
   Target target = kStableHloTarget;
   target.name = name;

@@ -40,7 +40,7 @@ DeviceCopies::Held DeviceCopies::bind(std::uint64_t offset, const TensorType& ty
 
 void DeviceCopies::put(std::uint64_t offset, const TensorType& type, pjrt::Buffer buffer,
                        bool is_version) {
-  if (type.bytes() == 0) return;  // another block may begin at its offset
+  if (type.bytes() == 0) return;  // another block may begin at the same offset
   const std::lock_guard lock(mutex_);
   erase_overlapping(offset, static_cast<std::size_t>(type.bytes()));
   blocks_[offset] = {.type = type,
@@ -75,7 +75,8 @@ void DeviceCopies::supersede(std::uint64_t offset) {
   if (found != blocks_.end()) found->second.is_version = false;
 }
 
-/// Returns the block with the byte at `offset`; one without a buffer if the arena has the newest.
+/// Returns the block that contains the byte at `offset` and is newer than the arena. If there is
+/// none, the returned block has no buffer.
 std::pair<std::uint64_t, DeviceCopies::Block> DeviceCopies::newer_block_at(
     std::uint64_t offset) const {
   const std::lock_guard lock(mutex_);
@@ -124,7 +125,7 @@ DeviceCopies::Landing::~Landing() {
     try {
       event.await();
     } catch (const pjrt::PluginError&) {
-      // The copy has ended, which is all that the arena's owner needs to know.
+      // The copy has ended, and the owner of the arena needs to know no more.
     }
   }
 }

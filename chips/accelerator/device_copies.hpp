@@ -1,5 +1,5 @@
 #pragma once
-/// DeviceCopies: the blocks of a chip that are in the chip's own memory.
+/// DeviceCopies: the blocks of memory that a chip has on its device.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,38 +16,38 @@
 
 namespace weft {
 
-/// A block is known by its offset in the arena, which is the host's side of it. The newest bytes
-/// are on the device if a run has written them there, and else in the arena. A block that holds a
-/// new version of the state is a *version* until it has landed, that is, until the arena has its
+/// A block has the same offset as its copy in the arena, which is the host's memory. Its newest
+/// bytes are on the device if a run has written them there, and otherwise in the arena. A block
+/// that has a part of a new version of the state is called a *version* until it has landed: until
+/// its bytes are in the arena too.
 /// bytes too.
-///
-/// The chip's thread binds, puts and lands blocks. The loop's thread forgets and reads those that
+/// The chip's thread binds, puts and lands blocks. The loop's thread forgets and reads blocks that
+/// no current run uses.
 /// no current run uses.
 class DeviceCopies {
  public:
   using Held = std::shared_ptr<const pjrt::Buffer>;
 
-  /// `arena` is the chip's, and must outlive the object.
+  /// `arena` is the chip's arena, and must outlive the object.
   DeviceCopies(std::shared_ptr<const pjrt::Client> client, std::size_t device, std::byte* arena);
 
-  /// Returns the block on the device. Copies it there from the arena if it isn't there as this
-  /// type. Throws no_space, with the bytes needed and present.
+  /// Returns the buffer of the block at `offset`. If the device has no such block of this type,
+  /// copies it from the arena. Throws no_space, with the numbers of bytes needed and available.
   Held bind(std::uint64_t offset, const TensorType& type);
-  /// Puts the result of a run in the place of the blocks that it overlaps.
+  /// Stores the result of a run as a block, and removes all blocks that it overlaps.
   void put(std::uint64_t offset, const TensorType& type, pjrt::Buffer buffer, bool is_version);
-  /// Frees the blocks on the device that overlap the range, whose newest bytes are in the arena
-  /// from now on, or will be those that a run writes.
+  /// Frees the blocks on the device that overlap the range, because the arena now has the newest
+  /// bytes, or because a run is about to write the range.
   void forget(std::uint64_t offset, std::size_t bytes);
 
   bool is_version(std::uint64_t offset) const;
-  /// Says that no version of the state has this block, because a later run of the same step has
-  /// replaced it.
+  /// Marks the block as no version of the state, because a later run of the same step replaces it.
   void supersede(std::uint64_t offset);
-  /// Copies the newest bytes of the range, which is in one block, to `to`. The arena doesn't
-  /// change.
+  /// Copies the newest bytes of the range to `to`, without changing the arena. The range must be in
+  /// one block.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
 
-  /// Versions that are on their way to the arena.
+  /// Copies of versions to the arena that are in progress.
   class Landing {
    public:
     Landing() = default;
@@ -55,7 +55,8 @@ class DeviceCopies {
     Landing& operator=(Landing&&) = default;
     ~Landing();
 
-    /// Waits until they have landed. Throws the plug-in's errors.
+    /// Waits until all copies have ended, and the versions have thus landed. Throws the plug-in's
+    /// errors.
     void finish();
     std::size_t bytes() const { return bytes_; }
 
@@ -66,15 +67,15 @@ class DeviceCopies {
     std::vector<pjrt::Event> events_{};
     std::size_t bytes_ = 0;
   };
-  /// Begins to copy all versions to their places in the arena, which nobody else may use until
-  /// then.
+  /// Begins to copy all versions to the arena. Until they have landed, no other code may use their
+  /// places there.
   Landing land();
 
  private:
   struct Block {
     TensorType type{};
     Held buffer{};
-    bool is_newer = false;  ///< the arena has older bytes
+    bool is_newer = false;  ///< the arena has older bytes than the device
     bool is_version = false;
 
     std::size_t bytes() const { return static_cast<std::size_t>(type.bytes()); }
@@ -88,11 +89,11 @@ class DeviceCopies {
   const std::size_t device_;
   std::byte* const arena_;
   mutable std::mutex mutex_;
-  Blocks blocks_;  ///< by offset; they don't overlap
+  Blocks blocks_;  ///< key: the offset; blocks don't overlap
 };
 
-/// Throws no_space for an error of a plug-in that lacks memory, and the error itself for others.
-/// `what` is a text such as "an input f32[8]", and `bytes` what it needs.
+/// Throws no_space, with the amounts of memory, if the plug-in's error is a lack of memory, and
+/// `error` itself otherwise. `what` describes what needs `bytes` bytes, such as "an input f32[8]".
 [[noreturn]] void fail_for_memory(const pjrt::PluginError& error, const pjrt::Client& client,
                                   std::size_t device, std::string_view what, std::int64_t bytes);
 

@@ -94,8 +94,8 @@ void Gang::launch(GangRun& run) {
   changed_.notify_all();
 }
 
-/// One launch has one list of kept arguments for all chips, so a run takes an argument only if no
-/// chip keeps it.
+/// The launch has one list of kept arguments for all chips, so that a run takes an argument's
+/// buffer only if no chip keeps that argument.
 void Gang::launch_parts(GangRun& run) {
   const AcceleratorPlan& plan = *run.plan_;
   std::vector<int> chips = chips_;
@@ -128,7 +128,8 @@ std::optional<int> Gang::missing(const GangRun& run, std::chrono::steady_clock::
   const auto is_missing = [&](int chip) { return !run.parts_.contains(chip); };
   const auto found = std::ranges::find_if(chips_, is_missing);
   if (found != chips_.end()) return *found;
-  // The last chip's thread is launching the run. Some plug-ins return when the run has ended.
+  // All chips have joined, and the last one's thread is launching the run. With some plug-ins, this
+  // lasts until the run has ended.
   changed_.wait(lock, [&] { return run.is_launched_; });
   return std::nullopt;
 }

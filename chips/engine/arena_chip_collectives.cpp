@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// When this many call sites have prepared calls, all these calls are dropped. There are so many
-/// call sites only if sizes never repeat, so the prepared calls aren't needed again.
+/// When this many call sites have prepared calls, all of these calls are dropped. Only a program
+/// whose sizes never repeat has so many, and it doesn't need the prepared calls again.
 constexpr std::size_t kPreparedCountMax = 4096;
 
 std::size_t rounded(std::size_t bytes) {
@@ -104,7 +104,7 @@ std::optional<std::uint64_t> ArenaChipCollectives::place_in_arena(const std::byt
 }
 
 void ArenaChipCollectives::run(CollectiveCall& call, const ChipCall& of, std::int64_t whole) {
-  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // spreads the bodies' tags over all numbers
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // distributes the tags of bodies evenly
   call.tag = (body_ + 1) * kOdd + static_cast<std::uint64_t>(whole);
   const CallSite site{encode(call), of.where.file_name(), of.where.line()};
   auto found = prepared_.find(site);

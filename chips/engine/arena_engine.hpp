@@ -6,16 +6,16 @@
 
 namespace weft {
 
-/// An engine of a chip whose memory is its arena, which all processes of the host have mapped. The
-/// engine of a chip that has memory of its own has the host's side of that memory in the arena.
+/// An engine of a chip whose memory is its arena, which all processes of the host map. If a chip
+/// has memory of its own, its arena has the host's copy of that memory.
 class ArenaEngine : public Engine {
  public:
   /// `memory` is the memory of the host's chips. `memory` and `mesh` must outlive the engine.
   ArenaEngine(JobMemory& memory, const Mesh& mesh, int position, int local_index);
 
   int local_index() const final { return local_index_; }
-  /// Makes the arena get its memory from the NUMA node of the calling thread, whichever thread
-  /// reserves memory later.
+  /// Makes the NUMA node of the calling thread provide the arena's memory, whichever thread
+  /// reserves it later.
   void settle() noexcept final;
   void reserve(std::uint64_t offset, std::size_t bytes) override;
   void upload(std::uint64_t offset, std::size_t bytes,
@@ -31,7 +31,7 @@ class ArenaEngine : public Engine {
   const int position_;
   const int local_index_;
   const int arena_;        ///< the chip's number in the job's memory
-  std::byte* const base_;  ///< begin of the chip's arena
+  std::byte* const base_;  ///< the beginning of the chip's arena
 };
 
 }  // namespace weft

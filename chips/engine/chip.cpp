@@ -21,8 +21,8 @@ bool overlap(ConstElementSpan a, ConstElementSpan b) {
   return before(a.data(), end(b)) && before(b.data(), end(a));
 }
 
-/// Returns `call` completed with its buffers, dtype and counts. Throws invalid_argument if the
-/// sizes or dtypes of the buffers don't fit the kind of call, or if the buffers overlap.
+/// Completes `call` with its buffers, dtype and counts, and returns it. Throws invalid_argument if
+/// the sizes or dtypes of the buffers don't fit the kind of call, or if the buffers overlap.
 ChipCall checked(ChipCall call, const Mesh& mesh, ConstElementSpan source,
                  ElementSpan destination) {
   call.group_size = mesh.count(call.atoms);

@@ -21,7 +21,7 @@ struct ChipCall {
   AtomList atoms{};
   ReduceKind reduce = ReduceKind::add;
   DType dtype = DType::f32;
-  std::span<const int> from{};  ///< sources, as in CollectiveCall
+  std::span<const int> from{};  ///< the sources, as in CollectiveCall
   const std::byte* source = nullptr;
   std::byte* destination = nullptr;
   std::int64_t count = 0;
@@ -30,20 +30,20 @@ struct ChipCall {
   std::int64_t parts_in_destination = 1;
   std::source_location where{};  ///< the source line of the call in the body
 
-  /// Returns whether source and destination are the same.
+  /// Returns whether the destination is the same memory as the source.
   bool is_in_place() const {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::broadcast;
   }
   std::string site() const;  ///< returns text such as "train.cpp:41"
-  /// Returns this collective as a call on arena memory, from `from_offset` to `to_offset`. The call
-  /// still needs its number of elements (set_count()).
+  /// Returns this collective as a call on the arena, from `from_offset` to `to_offset`. The call
+  /// has no number of elements yet (set_count()).
   CollectiveCall in_arena(std::uint64_t from_offset, std::uint64_t to_offset) const;
-  /// Makes `call` process `piece` elements of each part.
+  /// Sets in `call` the number of elements of each part to `piece`.
   void set_count(CollectiveCall& call, std::int64_t piece) const;
 };
 
-/// The collectives of one chip, for use on the chip's thread. They throw the same errors as the
-/// functions of Chip.
+/// Carries out the collectives of one chip, on the chip's thread. The functions throw the same
+/// errors as those of Chip.
 class ChipCollectives {
  public:
   /// `mesh` must outlive the object.
@@ -57,8 +57,8 @@ class ChipCollectives {
   Chip& chip() { return chip_; }
 
   virtual void carry_out(const ChipCall& call) = 0;
-  /// Returns the address of the chip's memory at `offset`. A body may read and write there until it
-  /// ends.
+  /// Returns the address of the chip's memory at `offset`, where the body may read and write until
+  /// it ends.
   virtual std::byte* address(std::uint64_t offset) = 0;
 
  private:

@@ -18,7 +18,8 @@ namespace {
 /// The maximum size of a file.
 constexpr std::size_t kFileBytesMax = std::size_t{1} << 30;
 
-/// Returns the part of a file after its key. Throws corrupt if the file has another key.
+/// Returns the compiled program, which follows the key in a file. Throws corrupt if the file has
+/// another key.
 std::string_view compiled_under(const std::string& key, std::span<const std::byte> body) {
   const std::string_view text(reinterpret_cast<const char*>(body.data()), body.size());
   std::uint64_t key_bytes = 0;

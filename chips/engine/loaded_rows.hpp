@@ -1,5 +1,5 @@
 #pragma once
-/// Finds the item of a dataset from which a loader has read a faulty index, for error messages.
+/// Finds the dataset item from which a loader read a faulty index, for error messages.
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +13,7 @@
 
 namespace weft {
 
-/// Describes where the rows of a loaded batch come from. It is immutable, and any thread may use
-/// it.
+/// Describes where the rows of a loaded batch come from. It is immutable, so any thread may use it.
 class RowOrigin {
  public:
   virtual ~RowOrigin() = default;
@@ -23,17 +22,17 @@ class RowOrigin {
   virtual std::string describe(std::int64_t row) const = 0;
 };
 
-/// The rows of an input of a run, which a loader has read.
+/// The rows of a run's input that a loader has read.
 struct LoadedRows {
-  std::uint32_t input = 0;  ///< the number of the input
+  std::uint32_t input = 0;  ///< the number of the input in the program
   TensorType type;
   Sharding sharding;
   std::shared_ptr<const RowOrigin> origin;
 };
 
-/// Returns text such as "; it is in field 'y' of item 17 ..". It describes the first row with the
-/// faulty index in the chip's part of the input. Returns "" if an op computed the index, or no
-/// loader has read the input.
+/// Returns text such as "; it is in field 'y' of item 17 ..", which describes the first row with
+/// the faulty index in the chip's part of the input. Returns "" if an op computed the index, or if
+/// no loader has read the input.
 std::string faulty_item(std::span<const LoadedRows> loaded, const Mesh& mesh, int position,
                         Engine& engine, const RunBuffers& buffers, const IndexFault& fault);
 

@@ -18,9 +18,9 @@ std::int64_t product(const Shape& shape, int begin, int end) {
   return size;
 }
 
-/// Sets `outer`, the number of runs, and `count`, the number of elements in a run. `local` is the
-/// shape of the chip's shard. `outer` is the product of the dims before `dim`, and `count` the
-/// product of the other dims.
+/// Sets `outer`, the number of runs of contiguous elements, to the product of the dims before
+/// `dim`, and `count`, the number of elements in a run, to the product of the other dims. `local`
+/// is the shape of the chip's shard.
 void set_runs(CollectiveCall& call, const Shape& local, std::int64_t dim) {
   call.outer = product(local, 0, static_cast<int>(dim));
   call.count = product(local, static_cast<int>(dim), local.size());
@@ -47,7 +47,7 @@ std::uint64_t offset_of(const Plan& plan, ValueId value, std::uint64_t shared_be
   return (slot.place == Place::shared ? shared_begin : kArenaTempOffset) + slot.offset;
 }
 
-/// Returns the atoms of the groups of a collective that has a single list of atoms.
+/// Returns the atoms that form the groups of a collective which has only one list of atoms.
 AtomList group_of(const Program& program, OpId op) {
   return AtomList::from_bits(static_cast<std::uint64_t>(program.op_attrs(op)[0]));
 }
@@ -61,7 +61,7 @@ CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int posit
   CollectiveCall call;
   call.dtype = program.type(source).dtype;
   // If the source is a part of the result in memory, or the result a part of the source, both
-  // offsets are the offset of the larger value, so that the calls of all chips are equal.
+  // offsets are the offset of the larger value. Thus the calls of all chips are equal.
   const bool is_added = is_added_by_loops(program, plan.slots, result);
   const bool is_part = plan.slots[source].place == Place::part;
   call.source = offset_of(plan, is_part ? result : source, shared_begin);
@@ -110,7 +110,7 @@ CollectiveCall call_of_op(const Plan& plan, OpId op, const Mesh& mesh, int posit
 
 CollectiveCall collective_call(const Plan& plan, const PlanStep& step, const Mesh& mesh,
                                int position, std::uint64_t shared_begin) {
-  // The barrier protects shared values, which only chips of one host share.
+  // The barrier is for the chips of one host, because only they share values in memory.
   if (step.kind == StepKind::barrier) {
     return {.atoms = mesh.list(static_cast<AtomMask>(mesh.all_atoms() & ~mesh.dcn_atoms()))};
   }

@@ -11,7 +11,7 @@ namespace {
 
 using Dims = std::array<std::int64_t, kDimCountMax>;
 
-/// Hashes the elements of a shard that belong to the tensor, but not the padding at the ends of
+/// Hashes the elements of a shard that belong to the tensor, without the padding at the ends of
 /// dims.
 class Elements {
  public:

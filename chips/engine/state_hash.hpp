@@ -1,5 +1,5 @@
 #pragma once
-/// StateHash: hashes of the job's state at one step on a worker's chips, used to compare replicas.
+/// StateHash: hashes of the state on a worker's chips at one step, to compare replicas.
 
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// A tensor of the state, and the offset of its shard on each of the worker's chips.
+/// A tensor of the state, and the offsets of its shards on the worker's chips.
 struct HashedTensor {
   std::string name;
   TensorType type;  ///< type of the global tensor
@@ -23,16 +23,17 @@ struct HashedTensor {
   std::vector<std::uint64_t> offsets;  ///< offsets in the arena, by chip
 };
 
-/// Collects the hashes of one version of the state. Each chip adds its hashes on its own thread
-/// before the run that makes the next version, because only that run overwrites the hashed version.
+/// Collects the hashes of one version of the state. Each chip adds its hashes on its own thread,
+/// before the run that computes the next version, because that run may overwrite the hashed
+/// version.
 class StateHash {
  public:
-  /// `positions` are the positions of the worker's chips. The last chip that adds its hashes calls
-  /// `on_complete`.
+  /// `positions` are the positions of the worker's chips in the mesh. The last chip that adds its
+  /// hashes calls `on_complete`.
   StateHash(std::uint64_t step, std::vector<HashedTensor> tensors, const Mesh& mesh,
             std::vector<int> positions, std::function<void(const StateHash&)> on_complete);
 
-  /// Returns the bytes of a shard that lies at `offset`, until it is called again.
+  /// Returns the bytes of the shard at `offset`. They stay valid until the next call.
   using ReadShard = std::function<const std::byte*(std::uint64_t offset, std::size_t bytes)>;
   void add(int local_index, const ReadShard& read);
   void add(int local_index, const std::byte* arena) {
@@ -42,8 +43,9 @@ class StateHash {
   std::uint64_t step() const { return step_; }
   const std::vector<HashedTensor>& tensors() const { return tensors_; }
   int num_chips() const { return static_cast<int>(positions_.size()); }
-  /// Valid when all chips have called add(). piece() identifies which piece of a tensor the chip
-  /// has, and hash() is the hash of its bits. Chips with equal piece() should have equal hash().
+  /// Valid when all chips have called add(). piece() identifies the piece of the tensor that the
+  /// chip has, and hash() is the hash of its bits. Chips with equal piece() should have equal
+  /// hash().
   std::uint64_t piece(std::size_t tensor, int chip) const { return pieces_[at(tensor, chip)]; }
   std::uint64_t hash(std::size_t tensor, int chip) const { return hashes_[at(tensor, chip)]; }
 
@@ -59,7 +61,7 @@ class StateHash {
   const std::function<void(const StateHash&)> on_complete_;
   std::vector<std::uint64_t> pieces_;
   std::vector<std::uint64_t> hashes_;
-  std::atomic<int> missing_;  ///< chips that haven't called add() yet; the last sees all hashes
+  std::atomic<int> missing_;  ///< number of chips that haven't called add() yet
 };
 
 }  // namespace weft
