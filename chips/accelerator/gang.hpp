@@ -92,9 +92,8 @@ class Gang {
   std::map<std::string, std::weak_ptr<const pjrt::Executable>> compiled_;  ///< key: the text
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, std::uint64_t> joined_;  ///< number of runs that each chip has joined
-  std::map<std::uint64_t, std::shared_ptr<GangRun>>
-      gathering_;  ///< runs that lack parts, by number
+  std::map<int, std::uint64_t> joined_;                          ///< number of runs by chip
+  std::map<std::uint64_t, std::shared_ptr<GangRun>> gathering_;  ///< runs that lack parts
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Lowers collectives, and custom ops.
+// Lowers collectives and custom ops.
 
 #include <map>
 #include <numeric>
@@ -19,7 +19,8 @@ AtomList atoms_of_word(std::int64_t word) {
   return AtomList::from_bits(static_cast<std::uint64_t>(word));
 }
 
-/// Returns the groups of chips that differ only in the atoms, each in the order of the atoms.
+/// Returns the groups of chips that differ only in the op's atoms. The order in a group is that of
+/// the atoms.
 std::vector<HloDims> groups_of(const HloOp& op) {
   const Mesh& mesh = op.context.mesh;
   const AtomList atoms = atoms_of_word(op.attrs()[0]);
@@ -39,8 +40,8 @@ std::string integer_text(std::string_view name, std::int64_t value) {
   return fmt::format("{} = {} : i64", name, value);
 }
 
-/// Returns the layouts of a call's operands or results, which are row-major. Without them XLA
-/// chooses layouts that suit the ops around the call.
+/// Returns the attribute that makes the layouts of a call's operands or results row-major. Without
+/// it, XLA chooses layouts that suit the ops around the call.
 std::string layouts_text(std::string_view name, const std::vector<HloType>& types) {
   std::vector<std::string> layouts;
   for (const HloType& type : types) {
@@ -54,7 +55,7 @@ std::string layouts_text(std::string_view name, const std::vector<HloType>& type
   return fmt::format("{} = [{}]", name, fmt::join(layouts, ", "));
 }
 
-/// Appends the call of a function of weft.
+/// Appends a call of a function of weft, and returns its results.
 HloWriter::Values call(const HloOp& op, const HloWriter::Values& operands,
                        const std::vector<HloType>& results, const std::string& attributes) {
   std::vector<HloType> types;
@@ -65,7 +66,7 @@ HloWriter::Values call(const HloOp& op, const HloWriter::Values& operands,
                   layouts_text("operand_layouts", types), layouts_text("result_layouts", results)));
 }
 
-/// Appends the call of a collective (CollectiveForm::calls).
+/// Appends a call of weft's collective (CollectiveForm::calls).
 HloValue call_collective(const HloOp& op) {
   HloContext& all = op.context;
   all.collectives.push_back(op.op);
@@ -78,7 +79,8 @@ HloValue call_collective(const HloOp& op) {
   return results[0];
 }
 
-/// Makes a Lowering of a function that writes StableHLO's own collective.
+/// Lowers a collective to a call or to StableHLO's own op, as the options choose. `kReplicas`
+/// writes StableHLO's op.
 template <HloValue (*kReplicas)(const HloOp&)>
 HloValue in_either_form(const HloOp& op) {
   if (op.context.options.collectives == CollectiveForm::calls) return call_collective(op);
@@ -115,7 +117,7 @@ HloValue exchanged(const HloOp& op) {
                   integer_text("split_dimension", op.attrs()[1])));
 }
 
-/// Appends a permute; `sources` has for each chip the chip from which it receives.
+/// Appends a permute. `sources` has, for each chip, the chip from which it receives.
 HloValue permuted_from(const HloOp& op, std::span<const int> sources) {
   std::vector<HloDims> pairs;
   for (std::size_t chip = 0; chip < sources.size(); ++chip) {
@@ -125,7 +127,7 @@ HloValue permuted_from(const HloOp& op, std::span<const int> sources) {
                        "source_target_pairs = " + hlo_rows(pairs));
 }
 
-/// Returns the number of the shard of a tensor that a chip has, if `atoms` shard its dims.
+/// Returns the number of the chip's shard, for a tensor whose dims are sharded by `atoms`.
 std::int64_t shard_of(const Mesh& mesh, int position, std::span<const AtomList> atoms) {
   std::int64_t number = 0;
   for (const AtomList dim : atoms) {
@@ -134,12 +136,12 @@ std::int64_t shard_of(const Mesh& mesh, int position, std::span<const AtomList> 
   return number;
 }
 
-/// Returns for each chip the chip from which it gets its shard. Unlike permute_sources(), every
-/// chip is the source of one chip, because StableHLO's permute allows no more.
+/// Returns, for each chip, the chip from which it gets its shard. Unlike in permute_sources(),
+/// every chip is the source of exactly one chip, because StableHLO's permute requires this.
 std::vector<int> distinct_sources(const Mesh& mesh, std::span<const AtomList> from,
                                   std::span<const AtomList> to) {
   std::vector<int> sources(static_cast<std::size_t>(mesh.size()), -1);
-  std::map<std::int64_t, std::vector<int>> holders;  // those that don't keep their shard, by shard
+  std::map<std::int64_t, std::vector<int>> holders;  // by shard: the chips that don't keep it
   for (int position = mesh.size(); position-- > 0;) {
     const std::int64_t shard = shard_of(mesh, position, from);
     if (shard == shard_of(mesh, position, to)) {

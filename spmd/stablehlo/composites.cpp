@@ -1,4 +1,4 @@
-// Lowers composites to the lowerings of their primitives, and check_index.
+// Lowers composites by lowering their primitives, and lowers check_index.
 
 #include <fmt/format.h>
 
@@ -9,14 +9,14 @@
 namespace weft {
 namespace {
 
-/// A composite's primitives as a program, whose inputs are the operands.
+/// The primitives of a composite, as a program whose inputs are the composite's operands.
 struct Primitives {
   Program program;
   std::vector<HloValue> inputs;
   ValueId result = kNoId;
 };
 
-/// Decomposes the op. If it rounds once, halves become f32 before the first primitive.
+/// Decomposes the op. If the op rounds only its result, half operands become f32 first.
 Primitives primitives_of(const HloOp& op) {
   const bool rounds_once = row(op.kind()).traits->rounds_once;
   Primitives made;
@@ -44,8 +44,8 @@ HloValue lowered(const HloOp& op, const Primitives& primitives) {
 
 HloValue lower_composite(const HloOp& op) { return lowered(op, primitives_of(op)); }
 
-/// Lowers attention. If chips have parts of the queries, the queries are counted from the first one
-/// of the whole.
+/// Lowers attention. The iota that numbers the queries gets the op's atoms, so that the queries in
+/// a chip's part have their numbers in the whole tensor.
 HloValue lower_attention(const HloOp& op) {
   Primitives primitives = primitives_of(op);
   Program& program = primitives.program;
@@ -58,8 +58,8 @@ HloValue lower_attention(const HloOp& op) {
   return lowered(op, primitives);
 }
 
-/// Lowers check_index: the first index that isn't accepted becomes the program's fault, unless an
-/// earlier op has found one.
+/// Lowers check_index. The first refused index becomes the program's fault, unless an earlier op
+/// has found a fault.
 HloValue lower_check_index(const HloOp& op) {
   const HloValue& index = op.operand(0);
   const std::int64_t count = index.type.num_elements();

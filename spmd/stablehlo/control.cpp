@@ -10,13 +10,14 @@
 namespace weft {
 namespace {
 
-/// ProgramLowering lowers the ops that begin or end a range together with the range.
+/// Is never called, because ProgramLowering lowers the ops that mark a range (a loop or a branch)
+/// together with the range.
 HloValue of_range(const HloOp& op) {
   WEFT_CHECK(false, op.op);
   return {};
 }
 
-/// Puts a part into the stack, at the loop's number in dim 0.
+/// Returns the stack with `part` at `number` in dim 0. `number` is the number of the iteration.
 HloValue with_part(HloWriter& w, const HloValue& stack, const HloValue& part,
                    const HloValue& number) {
   HloDims dims = stack.type.dims;
@@ -27,7 +28,7 @@ HloValue with_part(HloWriter& w, const HloValue& stack, const HloValue& part,
   return w.op("dynamic_update_slice", operands, stack.type);
 }
 
-/// Returns the part of the items at the loop's number in dim 0.
+/// Lowers item to the part of operand 1 at the number of the iteration in dim 0.
 HloValue lower_item(const HloOp& op) {
   HloWriter& w = op.write();
   HloDims sizes = op.operand_type(1).dims;
@@ -119,9 +120,9 @@ HloWriter::Values ProgramLowering::rest_of_loop(const LoopRange& range, OpId beg
   return next;
 }
 
-/// Lowers the body of a `while`. `state` is: the number of the iteration, counted up; the carries;
-/// the stacks; the shared values. If the loop has a test, the state ends with the last result of
-/// the test, which is also what the body returns.
+/// Lowers the body of a `while`, and returns the next state. `state` has: how many iterations have
+/// ended; the carries; the stacks; the shared values; and, if the loop has a test, the last result
+/// of the test.
 HloWriter::Values ProgramLowering::body_of_loop(const LoopRange& range,
                                                 const HloWriter::Values& state) {
   HloWriter& w = context_.writer;
@@ -194,7 +195,7 @@ void ProgramLowering::lower_loop(const LoopRange& range) {
   }
 }
 
-/// Lowers the two branches of a cond to an `if`, whose results are the merges.
+/// Lowers the two branches of a cond to an `if`, whose results are those of the merges.
 void ProgramLowering::lower_branches(const LoopRange& first, const LoopRange& second) {
   HloWriter& w = context_.writer;
   const HloValue predicate = values_[program_.op_operands(first.begin)[0]];

@@ -9,18 +9,18 @@
 namespace weft {
 namespace {
 
-/// Lowers to the op of the same name.
+/// Lowers to StableHLO's op of the same name.
 HloValue same_name(const HloOp& op) {
   return op.write().op(to_string(op.kind()), op.operands, op.type);
 }
 
-/// Lowers an op on pred. StableHLO has one name for the ops on pred and on the bits of integers.
+/// Lowers an op on pred. In StableHLO it has the name of the op on bits, without weft's prefix.
 HloValue logical(const HloOp& op) {
   constexpr std::string_view kPrefix = "logical_";
   return op.write().op(to_string(op.kind()).substr(kPrefix.size()), op.operands, op.type);
 }
 
-/// Lowers sign. StableHLO's sign refuses unsigned integers.
+/// Lowers sign. StableHLO's sign refuses unsigned integers, for which the result is x != 0.
 HloValue lower_sign(const HloOp& op) {
   if (is_floating(op.dtype()) || is_signed_integer(op.dtype())) return same_name(op);
   HloWriter& w = op.write();
@@ -32,7 +32,7 @@ HloValue lower_abs(const HloOp& op) {
   return is_signed ? same_name(op) : op.operand(0);
 }
 
-/// Lowers to max(x, 0) + ln(1 + e^-|x|).
+/// Lowers softplus to max(x, 0) + ln(1 + e^-|x|).
 HloValue lower_softplus(const HloOp& op) {
   HloWriter& w = op.write();
   const HloValue power = w.unary("exponential", w.unary("negate", w.unary("abs", op.operand(0))));
@@ -42,7 +42,8 @@ HloValue lower_softplus(const HloOp& op) {
 
 HloValue lower_erf(const HloOp& op) { return op.write().op("chlo.erf", op.operands, op.type); }
 
-/// Lowers convert. Between integers, StableHLO's convert drops the upper bits, but weft saturates.
+/// Lowers convert. Between integers, StableHLO's convert drops the upper bits, while weft
+/// saturates.
 HloValue lower_convert(const HloOp& op) {
   HloWriter& w = op.write();
   HloValue x = op.operand(0);

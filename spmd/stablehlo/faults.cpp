@@ -1,4 +1,4 @@
-// Lowers the search for faults: their place in the results, and NaN and infinity.
+// Writes the checks for faults: records the first fault, and looks for NaN and infinity.
 
 #include "spmd/stablehlo/lowering.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 enum What : std::int64_t { made_nan = 1, made_infinity = 2, read_nan = 3 };
 
-/// Returns whether a tensor has a NaN, and whether it has an infinity, as scalars.
+/// Scalars that say whether a tensor has a NaN and whether it has an infinity.
 struct Anomalies {
   HloValue nan;
   HloValue infinity;
@@ -24,7 +24,7 @@ Anomalies anomalies_of(HloWriter& w, const HloValue& x) {
   return {any_of(w, is_nan), any_of(w, is_infinite)};
 }
 
-/// Returns whether no op of the chip computed the operand: it is an input or what other chips sent.
+/// Returns whether no op of the chip computed the operand: it is an input or came from other chips.
 bool is_given(const HloOp& op, std::size_t operand) {
   const OpId maker = op.program.defining_op(op.program.op_operands(op.op)[operand]);
   return maker == kNoId || is_collective(op.program.kind(maker));

@@ -35,8 +35,8 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-/// Returns a floating number as a decimal number if MLIR, which reads it as a double and then
-/// rounds it, gets the same bits. Otherwise returns its bits.
+/// Returns a floating number as text. MLIR reads a decimal number as a double, which it then
+/// rounds. If this doesn't give the same bits, the text is the bits in hexadecimal.
 std::string floating_text(DType dtype, std::array<std::byte, 8> bits) {
   const auto size = static_cast<std::size_t>(byte_size(dtype));
   if (std::isfinite(load_element(dtype, bits.data()))) {
@@ -54,7 +54,8 @@ std::string floating_text(DType dtype, std::array<std::byte, 8> bits) {
   return hex(std::span(bits).first(size));
 }
 
-/// Returns an element for dense<>. Numbers that the element type lacks are rounded or saturated.
+/// Returns an element for dense<>. Rounds or saturates a value that the element type can't
+/// represent.
 std::string number_text(std::string_view element, double value) {
   if (element == "i1") return value != 0 ? "true" : "false";
   if (element == "ui64") return fmt::format("{:.0f}", value);
@@ -192,7 +193,7 @@ HloValue HloWriter::splat(const HloType& type, double value) {
 
 HloValue HloWriter::constant(const HloType& type, std::span<const std::byte> row_major) {
   if (type.num_elements() == 0) return splat(type, 0);
-  // Plug-ins don't agree on the layout of i1 in hexadecimal text.
+  // Plug-ins disagree on the layout of i1 in hexadecimal text, so preds are written as ui8.
   const HloType stored = type.element == "i1" ? type.with("ui8") : type;
   const HloValue value =
       op("constant", {}, stored,

@@ -1,5 +1,5 @@
 #pragma once
-/// HloWriter: appends ops of StableHLO to a text, in MLIR's generic form.
+/// HloWriter: a text of StableHLO ops in MLIR's generic form, which grows op by op.
 
 #include <cstdint>
 #include <functional>
@@ -14,8 +14,8 @@ namespace weft {
 
 using HloDims = std::vector<std::int64_t>;
 
-/// The type of a value in the text. Unlike TensorType it may have more than kDimCountMax dims, and
-/// elements such as "ui64".
+/// The type of a value in the text. Unlike a TensorType, it may have more than kDimCountMax dims,
+/// and elements such as "ui64".
 struct HloType {
   std::string_view element = "f32";
   HloDims dims{};
@@ -38,8 +38,9 @@ struct HloValue {
   HloType type{};
 };
 
-// These functions return the texts of attributes: array<i64: 1, 2>; dense<[[1, 2]]> :
-// tensor<1x2xi64> for rows of equal length; and a text in quotes.
+// These functions return texts of attributes. hlo_array() returns text such as array<i64: 1, 2>,
+// hlo_rows() text such as dense<[[1, 2]]> : tensor<1x2xi64> (rows have equal lengths), and
+// hlo_quoted() `text` in quotes.
 std::string hlo_array(std::span<const std::int64_t> numbers);
 std::string hlo_rows(std::span<const HloDims> rows);
 std::string hlo_quoted(std::string_view text);
@@ -49,28 +50,29 @@ class HloWriter {
   using Values = std::vector<HloValue>;
   using Body = std::function<Values(const Values& arguments)>;
 
-  /// Sets the "file:line" of the ops that follow; "" for none. Compilers' errors name it.
+  /// Sets the "file:line" of the ops that are appended later, for compilers' errors; "" for none.
   void set_location(std::string_view file_line);
 
-  /// Appends an op. `kind` is an op of StableHLO, or has a dialect before a dot. `attributes` is a
-  /// list such as "dimension = 1 : i64", and `regions` has texts that region() returned.
+  /// Appends an op and returns its results. `kind` is the name of a StableHLO op, or a name with
+  /// another dialect, such as "chlo.erf". `attributes` is a list such as "dimension = 1 : i64", and
+  /// `regions` has texts that region() returned.
   Values ops(std::string_view kind, const Values& operands, const std::vector<HloType>& types,
              const std::string& attributes = "", const std::vector<std::string>& regions = {});
   HloValue op(std::string_view kind, const Values& operands, const HloType& type,
               const std::string& attributes = "", const std::vector<std::string>& regions = {}) {
     return ops(kind, operands, {type}, attributes, regions)[0];
   }
-  /// Returns the text of a region. Ops that `body` appends are in the region; its results are what
-  /// the region returns. A region may read values of the regions around it.
+  /// Returns the text of a region with the ops that `body` appends. The region returns the values
+  /// that `body` returns. Its ops may read values of the regions around it.
   std::string region(const std::vector<HloType>& arguments, const Body& body);
-  /// Returns the region of a reduction, in which `kind` combines two scalars.
+  /// Returns the region of a reduction, in which the op `kind` combines two scalars.
   std::string combiner(std::string_view kind, std::string_view element);
 
-  // The following functions append common ops.
+  // The following functions append common ops and return their results.
 
   HloValue unary(std::string_view kind, const HloValue& x) { return op(kind, {x}, x.type); }
-  /// Operands that calls make are in braces, which every compiler evaluates in the same order. So
-  /// the text is the same.
+  /// The operands of binary ops, given in braces. Every compiler evaluates a list in braces from
+  /// left to right, so calls in this list append their ops in the same order everywhere.
   struct Pair {
     const HloValue& a;
     const HloValue& b;
@@ -86,21 +88,21 @@ class HloWriter {
   HloValue select(const Choice& x) {
     return op("select", {x.predicate, x.then, x.otherwise}, x.then.type);
   }
-  /// Appends a tensor whose elements are all `value`, which the element type must have exactly
-  /// unless it is floating.
+  /// Appends a constant whose elements are all `value`. An integer element type must be able to
+  /// represent `value` exactly.
   HloValue splat(const HloType& type, double value);
   HloValue constant(const HloType& type, std::span<const std::byte> row_major);
-  /// Appends the constant i32 or i64 vector, whichever is enough for the numbers.
+  /// Appends a constant vector of the numbers, which is i32 if all of them fit, otherwise i64.
   HloValue integers(std::span<const std::int64_t> numbers);
   HloValue iota(const HloType& type, int dim);
-  /// Converts to another element type; returns x if it has this type.
+  /// Converts to another element type. Returns x if it already has this type.
   HloValue convert(const HloValue& x, std::string_view element);
   HloValue reshape(const HloValue& x, HloDims dims);
   HloValue transpose(const HloValue& x, std::span<const std::int64_t> permutation);
   /// Dim i of x becomes dim dims[i] of the result.
   HloValue broadcast(const HloValue& x, const HloType& type,
                      std::span<const std::int64_t> dims = {});
-  /// The counts may be negative. Returns x if all are 0.
+  /// `low` and `high` may be negative. Returns x if all counts are 0.
   HloValue pad(const HloValue& x, const HloValue& padding, const HloDims& low, const HloDims& high,
                const HloDims& interior);
   HloValue slice(const HloValue& x, const HloDims& start, const HloDims& limit,
@@ -108,7 +110,7 @@ class HloWriter {
   HloValue reduce(std::string_view kind, const HloValue& x, double neutral,
                   std::span<const std::int64_t> dims);
 
-  /// Returns the whole text so far. No region may be open.
+  /// Returns the complete text so far. No region may be open.
   const std::string& text() const { return text_; }
 
  private:

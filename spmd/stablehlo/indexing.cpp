@@ -1,4 +1,4 @@
-// Lowers the ops that read or write at positions that an operand gives, and sorting.
+// Lowers sorting, and the ops that read or write at positions given by an operand.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,14 +10,14 @@ namespace {
 
 std::string dims_text(const DimList& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
-/// Returns whether each index is in 0..size-1.
+/// Returns, for each index, whether it is in 0..size-1.
 HloValue is_within(HloWriter& w, const HloValue& index, std::int64_t size) {
   return w.binary("and",
                   {w.compare("GE", {index, w.splat(index.type, 0)}),
                    w.compare("LT", {index, w.splat(index.type, static_cast<double>(size))})});
 }
 
-/// Returns the index relative to the first row of the chip's part.
+/// Returns the indices in operand `index`, counted from the first row of the chip's part.
 HloValue index_in_part(const HloOp& op, std::size_t index) {
   if (op.is_whole(0)) return op.operand(index);
   HloWriter& w = op.write();
@@ -26,7 +26,7 @@ HloValue index_in_part(const HloOp& op, std::size_t index) {
   return w.binary("subtract", {wide, w.broadcast(first, wide.type)});
 }
 
-/// Sums of halves are f32 until all have been added.
+/// Converts halves to f32, because a sum of halves is rounded only at the end.
 HloValue without_halves(HloWriter& w, const HloValue& x) {
   return x.type.is_half() ? w.convert(x, "f32") : x;
 }
@@ -72,7 +72,7 @@ HloValue lower_scatter(const HloOp& op) {
   return w.convert(sums, op.type.element);
 }
 
-/// Returns x[.., index[.., k]] along the last dim; 0 for an index outside.
+/// Returns x[.., index[.., k]] along the last dim, or 0 where the index is outside.
 HloValue taken_along(HloWriter& w, const HloValue& x, const HloValue& index) {
   const HloType type = index.type.with(x.type.element);
   const HloValue zeros = w.splat(type, 0);
@@ -112,7 +112,7 @@ HloValue lower_scatter_along(const HloOp& op) {
   return w.convert(sums, op.type.element);
 }
 
-/// Returns whether a is before b in ascending order. NaN is the largest.
+/// Returns whether a comes before b in ascending order, in which NaN is the largest.
 HloValue is_before(HloWriter& w, const HloValue& a, const HloValue& b) {
   const HloValue less = w.compare("LT", {a, b});
   if (!a.type.is_floating()) return less;
@@ -138,8 +138,8 @@ HloValue lower_argsort(const HloOp& op) {
   return op.operands.size() == 1 ? sorted : taken_along(w, sorted, op.operand(1));
 }
 
-/// Lowers y[i] = a[i] y[i - 1] + b[i] to rounds that double the number of elements in each sum. A
-/// loop would take as many rounds as there are elements.
+/// Lowers y[i] = a[i] y[i - 1] + b[i]. Each round doubles the number of elements that a sum covers,
+/// so few rounds are needed. A loop would need one for each element.
 HloValue lower_recurrence(const HloOp& op) {
   HloWriter& w = op.write();
   HloValue a = without_halves(w, op.operand(0));

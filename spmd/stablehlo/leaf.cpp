@@ -15,7 +15,7 @@ HloValue lower_constant(const HloOp& op) {
   const auto bytes = std::span(op.program.const_pool)
                          .subspan(static_cast<std::size_t>(op.attrs()[0]),
                                   static_cast<std::size_t>(op.attrs()[1]));
-  // A double doesn't have every i64.
+  // A double can't represent every i64.
   const bool is_exact = op.dtype() != DType::i64;
   if (op.program.is_fill(op.op) && is_exact) {
     return op.write().splat(op.type, load_element(op.dtype(), bytes.data()));
@@ -35,13 +35,14 @@ HloValue lower_iota(const HloOp& op) {
   return w.convert(w.binary("add", {inner, w.broadcast(first, inner.type)}), op.type.element);
 }
 
-/// Philox4x32-10 on vectors of counters (program/philox.hpp).
+/// Writes Philox4x32-10 for vectors of counters (program/philox.hpp).
 class PhiloxWriter {
  public:
   PhiloxWriter(HloWriter& writer, const HloValue& state, HloType words)
       : w_(writer), state_(state), words_(std::move(words)) {}
 
-  /// Returns the four words of the blocks with these numbers, which are ui64.
+  /// Returns the four words of each block, as four vectors. `numbers` has the blocks' numbers, as
+  /// ui64.
   std::array<HloValue, 4> blocks(const HloValue& numbers) {
     const HloValue high = w_.binary("shift_right_logical", {numbers, w_.splat(numbers.type, 32)});
     std::array<HloValue, 4> counter{low_word(numbers), low_word(high), state_word(2),
@@ -83,19 +84,19 @@ class PhiloxWriter {
   const HloType words_;
 };
 
-/// Returns the number of the first word of the chip's part in the whole tensor, by position, if the
-/// words of every part have consecutive numbers and begin with a block. Otherwise returns nothing.
+/// Returns, by position, the number that the first word of the chip's part has in the whole tensor.
+/// Returns nothing unless each part has words with consecutive numbers and begins with a block.
 std::optional<std::vector<std::int64_t>> first_words(const HloOp& op) {
   std::vector<std::int64_t> first(static_cast<std::size_t>(op.context.mesh.size()), 0);
   std::int64_t inner = op.type.num_elements();
-  bool is_single = true;  // the chip has one index of each dim so far
+  bool is_single = true;  // on the chip, all dims so far have size 1
   for (int dim = 0; dim < op.type.rank(); ++dim) {
     const std::int64_t size = op.type.dims[static_cast<std::size_t>(dim)];
     if (size == 0) return first;
     inner /= size;
     const auto word = static_cast<std::size_t>(dim);
     if (!op.is_whole(word)) {
-      // Dims after this one are whole, so that `inner` is their stride in the whole tensor too.
+      // `inner` is the stride of this dim in the whole tensor only if all later dims are whole.
       for (std::size_t next = word + 1; next < op.type.dims.size(); ++next) {
         if (!op.is_whole(next)) return std::nullopt;
       }
@@ -110,7 +111,7 @@ std::optional<std::vector<std::int64_t>> first_words(const HloOp& op) {
   return first;
 }
 
-/// Makes each block once.
+/// Returns words with consecutive numbers. Computes each block only once.
 HloValue consecutive_words(const HloOp& op, const std::vector<std::int64_t>& first) {
   HloWriter& w = op.write();
   const std::int64_t count = op.type.num_elements();
@@ -128,7 +129,8 @@ HloValue consecutive_words(const HloOp& op, const std::vector<std::int64_t>& fir
   return w.reshape(w.slice(flat, {0}, {count}, {1}), op.type.dims);
 }
 
-/// Makes a block for each word, because the words of a block may be on several chips.
+/// Returns words with any numbers. Computes a block for each word, because the words of a block may
+/// be on several chips.
 HloValue scattered_words(const HloOp& op) {
   HloWriter& w = op.write();
   const HloType wide = op.type.with("ui64");

@@ -1,5 +1,5 @@
 #pragma once
-/// Lowering: how one op becomes ops of StableHLO. The table has a Lowering for each op in WEFT_OPS.
+/// Lowering: a function that writes one op as ops of StableHLO. Each op in WEFT_OPS has one.
 
 #include <cstdint>
 #include <optional>
@@ -14,28 +14,28 @@
 
 namespace weft {
 
-/// The state that all ops of one text share.
+/// The state that is shared by all ops of one text.
 struct HloContext {
   const Mesh& mesh;
   const StableHloOptions& options;
-  const Program* looks_at = nullptr;  ///< the program whose ops look for anomalies; null: none
+  const Program* looks_at = nullptr;  ///< the program to check for anomalies; null: none
   HloWriter writer{};
-  HloValue position{};  ///< the chip's, i32[]; no name: no op depends on it
-  HloValue token{};     ///< of the last collective; see CollectiveForm::calls
-  HloValue faults{};    ///< the faults so far; see StableHloResult; no name: no op checks
+  HloValue position{};  ///< the chip's position, i32[]; unnamed if no op depends on it
+  HloValue token{};     ///< the token of the last collective (CollectiveForm::calls)
+  HloValue faults{};    ///< the first fault so far (StableHloResult); unnamed if no op checks
   std::vector<OpId> collectives{};
 
-  /// Returns the entry of the chip that runs the text, by its position in the mesh, as a scalar.
+  /// Returns the entry of `by_position` for the chip that runs the text, as a scalar.
   HloValue of_position(std::span<const std::int64_t> by_position);
 };
 
-/// One op that is being lowered.
+/// An op that is being lowered.
 struct HloOp {
   HloContext& context;
   const Program& program;
   OpId op;
   std::vector<HloValue> operands;
-  HloType type;  ///< of the result
+  HloType type;  ///< the type of the result
 
   HloWriter& write() const { return context.writer; }
   const HloValue& operand(std::size_t i) const { return operands[i]; }
@@ -46,32 +46,33 @@ struct HloOp {
   DType operand_dtype(std::size_t i) const {
     return program.type(program.op_operands(op)[i]).dtype;
   }
-  /// Returns PartPlace::first of an attribute word with OnChip::atoms: a number for each position.
+  /// Returns PartPlace::first for each position in the mesh. `word` is the number of an attribute
+  /// word with OnChip::atoms.
   std::vector<std::int64_t> firsts(std::size_t word) const;
-  /// Returns whether all chips have the same part, which begins at 0.
+  /// Returns whether the atoms in the word cut nothing, so that every chip's part begins at 0.
   bool is_whole(std::size_t word) const;
   /// Returns zeros of the result's type.
   HloValue zeros() const { return write().splat(type, 0); }
 };
 
-/// Appends the ops and returns the result.
+/// Appends the ops that compute `op`, and returns the result.
 using Lowering = HloValue (*)(const HloOp& op);
 
-/// Each op has a Lowering. The file of the op's family defines it. An op without a Lowering causes
-/// a link error.
+/// The Lowerings of all ops. The file of the op's family defines each of them, and a missing one
+/// causes a link error.
 namespace lowerings {
 #define WEFT_LOWERING(name, number) extern const Lowering name;
 WEFT_OPS(WEFT_LOWERING)
 #undef WEFT_LOWERING
 }  // namespace lowerings
 
-/// Returns the name of a reduction's op for elements of a dtype: "add", "maximum", "or", ...
+/// Returns the name of the op that reduces elements of a dtype: "add", "maximum", "or", ...
 std::string_view combiner_of(ReduceKind kind, DType dtype);
 
-/// Lowers the ops of a program, and ends with its outputs.
+/// Lowers the ops of a program. Afterwards, operator[] returns the outputs.
 class ProgramLowering {
  public:
-  /// `values` has the program's inputs; the ops add their results.
+  /// `values` has the program's inputs at their ids. run() adds the results of the ops.
   ProgramLowering(HloContext& context, const Program& program, std::vector<HloValue> values);
 
   void run() { lower(0, program_.num_ops()); }
@@ -86,8 +87,8 @@ class ProgramLowering {
   std::vector<OpId> stacks_of(const LoopRange& range) const;
   HloWriter::Values rest_of_loop(const LoopRange& range, OpId begin, const HloValue& number,
                                  const HloWriter::Values& state);
-  /// Returns the token and the faults, if ops in the text use them. A region that may change them
-  /// returns them too. set_shared() puts them back, from the end of `values`.
+  /// Returns the token and the faults, as far as the text uses them. A region that may change them
+  /// also returns them, and set_shared() then takes them from the end of `values`.
   HloWriter::Values shared() const;
   void set_shared(const HloWriter::Values& values);
 
@@ -97,10 +98,11 @@ class ProgramLowering {
   std::vector<HloValue> values_;
 };
 
-/// Makes (op, what) the program's fault where the scalar `is_found` holds, unless an earlier op has
-/// found one. `what` is i32[].
+/// Appends ops that record (op, what) as the program's fault, if the scalar `is_found` is true and
+/// no earlier op has found a fault. `what` is i32[].
 void add_fault(const HloOp& op, const HloValue& is_found, const HloValue& what);
-/// Looks for NaN and infinity in an op's result, and in its operands that no op computed.
+/// Appends checks for a NaN or an infinity in an op's result, and for a NaN in operands that no op
+/// computed.
 void look_for_anomaly(const HloOp& op, const HloValue& result);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Lowers sums of products, and reductions.
+// Lowers dot_general, convolutions and reductions.
 
 #include <numeric>
 
@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// Products of f32 are made of f32. By default, compilers may round the factors to fewer bits.
+/// Returns the attribute that makes compilers multiply f32 exactly as f32. By default, they may
+/// round the factors to fewer bits.
 std::string precision_of(const HloType& factors) {
   if (factors.element != "f32") return "";
   return ", precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]";
@@ -32,7 +33,7 @@ HloValue plain_product(const HloOp& op, const HloValue& lhs, const HloValue& rhs
                   precision_of(lhs.type)));
 }
 
-/// Returns a factor of a product with dims (batch, free of lhs, free of rhs, contracting).
+/// Returns operand `side`, broadcast to the dims (batch, free of lhs, free of rhs, contracting).
 HloValue spread_factor(const HloOp& op, std::size_t side, const HloType& all) {
   const DotDimsView view = dot_dims(op.attrs());
   const Words batch = side == 0 ? view.lhs_batch : view.rhs_batch;
@@ -40,8 +41,8 @@ HloValue spread_factor(const HloOp& op, std::size_t side, const HloType& all) {
   const HloType& type = op.operand_type(side);
   const DimList free = free_dims(type.rank(), batch, contracting);
   const auto others = op.type.dims.size() - batch.size() - free.size();
-  // `places` is ascending, as broadcast_in_dim needs it, because the transpose puts the dims in the
-  // order of the product's dims.
+  // The transpose puts the operand's dims in the order of the product's dims. So `places` is
+  // ascending, as broadcast_in_dim requires.
   HloDims order(batch.begin(), batch.end());
   order.insert(order.end(), free.begin(), free.end());
   order.insert(order.end(), contracting.begin(), contracting.end());
@@ -56,7 +57,8 @@ HloValue spread_factor(const HloOp& op, std::size_t side, const HloType& all) {
   return w.broadcast(w.transpose(x, order), all, places);
 }
 
-/// Adds the products one by one, except those with a zero on the side whose zeros are skipped.
+/// Lowers dot_general to a sum of elementwise products. A product is 0 if its factor on the side
+/// whose zeros are skipped is 0.
 HloValue product_of_pairs(const HloOp& op, SkipZeros skip_zeros) {
   HloWriter& w = op.write();
   const DotDimsView view = dot_dims(op.attrs());
@@ -74,8 +76,8 @@ HloValue product_of_pairs(const HloOp& op, SkipZeros skip_zeros) {
   return w.convert(w.reduce("add", terms, 0, summed), op.type.element);
 }
 
-/// Lowers dot_general. A zero whose products are skipped differs from other zeros only if the other
-/// factor isn't finite. This is rare, so the text has both ways.
+/// Lowers dot_general. Skipping the products of zeros changes the result only if an element on the
+/// other side isn't finite. This is rare, so the text has a fast branch and an exact branch.
 HloValue lower_dot_general(const HloOp& op) {
   const SkipZeros skip_zeros = dot_dims(op.attrs()).skip_zeros;
   const bool skips = skip_zeros == SkipZeros::lhs || skip_zeros == SkipZeros::rhs;
@@ -105,8 +107,8 @@ HloValue lower_reduce(const HloOp& op) {
   return w.convert(result, op.type.element);
 }
 
-/// Returns the dims of one side of a convolution as StableHLO names them, such as "[b, f, 0, 1]".
-/// The lists have the dims of `first`, `second` and the spatial ones.
+/// Returns the dims of one side of a convolution in StableHLO's notation, such as "[b, f, 0, 1]".
+/// `dims` lists the dim named `first`, the dim named `second`, and the spatial dims.
 std::string side_text(std::span<const std::int64_t> dims, char first, char second) {
   std::vector<std::string> names(dims.size());
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -116,8 +118,8 @@ std::string side_text(std::span<const std::int64_t> dims, char first, char secon
   return fmt::format("[{}]", fmt::join(names, ", "));
 }
 
-/// Puts the dims of `side` in order, with the group's dim before the dim number `feature` of the
-/// list, and joins these two. StableHLO keeps groups in the features.
+/// Transposes x to the dims in `side`, with the dim `group` before the entry `feature`, and merges
+/// these two dims. StableHLO has no dim for groups: they are a part of the features.
 HloValue joined_group(HloWriter& w, const HloValue& x, const HloDims& side, std::int64_t group,
                       std::size_t feature) {
   HloDims order = side;
@@ -130,16 +132,16 @@ HloValue joined_group(HloWriter& w, const HloValue& x, const HloDims& side, std:
   return w.reshape(w.transpose(x, order), dims);
 }
 
-/// The operands and the result of a convolution whose group is in the features.
+/// The operands and result type of a convolution whose group dim is merged into the features.
 struct MergedConvolution {
   HloValue lhs;
   HloValue rhs;
   HloType result;
   std::int64_t groups = 1;
-  HloDims order{};  ///< of the op's result dims, if the convolution has a group
+  HloDims order{};  ///< the result dims of the op before the merge; empty: no group
 };
 
-/// Joins the group, if there is one. The lists of `c` then have the new dims.
+/// Merges the group dim, if there is one, and then sets the lists in `c` to the new dims.
 MergedConvolution merge_group(const HloOp& op, Convolution& c) {
   MergedConvolution merged{op.operand(0), op.operand(1), op.type};
   if (c.group.empty()) return merged;

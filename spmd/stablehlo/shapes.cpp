@@ -40,9 +40,9 @@ HloValue lower_reverse(const HloOp& op) {
   return op.write().op("reverse", op.operands, op.type, "dimensions = " + hlo_array(op.attrs()));
 }
 
-/// Returns the op's operands, of which those from `first` on are the indices of a part of these
-/// sizes in operand 0. The indices are clamped, although StableHLO's ops do this too: XLA adds the
-/// indices of a slice of a slice, and then clamps only the sum.
+/// Returns the op's operands with clamped indices. The operands from `first` on are the indices of
+/// a part with these sizes in operand 0. StableHLO's ops also clamp indices, but XLA adds the
+/// indices of a slice of a slice and clamps only the sum.
 HloWriter::Values with_clamped(const HloOp& op, std::size_t first, const HloDims& sizes) {
   HloWriter& w = op.write();
   HloWriter::Values operands = op.operands;
@@ -68,7 +68,7 @@ HloValue lower_dynamic_update_slice(const HloOp& op) {
                        op.type);
 }
 
-/// Lowers all_slice, a slice at a place that depends on the chip.
+/// Lowers all_slice, a slice whose begin depends on the chip.
 HloValue lower_all_slice(const HloOp& op) {
   HloWriter& w = op.write();
   const HloValue first = op.context.of_position(op.firsts(0));

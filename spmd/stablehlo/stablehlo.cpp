@@ -69,7 +69,7 @@ std::vector<StableHloArgument> arguments_of(const Program& program,
   return arguments;
 }
 
-/// Returns a name that MLIR reads after an @.
+/// Returns a name that MLIR accepts after an @.
 std::string symbol(std::string_view name) {
   std::string text = "weft_";
   for (const char c : name) {

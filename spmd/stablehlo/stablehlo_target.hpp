@@ -1,12 +1,12 @@
 #pragma once
-/// Describes a compiler of StableHLO as a target of weft's compiler.
+/// The target of weft's compiler for chips whose programs a compiler of StableHLO makes.
 
 #include "spmd/target/target.hpp"
 
 namespace weft {
 
-/// The compiler that reads the text fuses ops, chooses layouts, and decides what it computes again
-/// and where it places values. So weft's compiler does none of this.
+/// A compiler of StableHLO fuses ops, chooses layouts, and decides which values it recomputes and
+/// where it stores values. So weft's compiler does none of this.
 inline constexpr Target kStableHloTarget{
     .name = "stablehlo",
     .tile_elements = 0,

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-/// Returns the attributes of windows. Padding and the operand's dilation are in the attributes only
-/// if `has_padding`.
+/// Returns the attributes of windows. The padding is 0 if `has_padding` is false, because the
+/// operand then contains its padding.
 std::string windows_text(std::span<const WindowDim> dims, bool has_padding) {
   HloDims sizes, strides, dilations;
   std::vector<HloDims> padding;
@@ -29,8 +29,8 @@ std::string windows_text(std::span<const WindowDim> dims, bool has_padding) {
                      hlo_rows(padding));
 }
 
-/// Returns the operand with its padding and the gaps between its elements. `least_end` is the size
-/// that each dim gets at least.
+/// Returns the operand with its padding and with the gaps between its elements. `least_end`, unless
+/// empty, has the sizes of the result, which then replace the padding at the ends.
 HloValue padded_operand(HloWriter& w, const HloValue& x, std::span<const WindowDim> dims,
                         double padding, const HloDims& least_end = {}) {
   HloDims low, high, interior;
@@ -53,7 +53,7 @@ HloValue lower_reduce_window(const HloOp& op) {
   if (op.type.rank() == 0) return op.operand(0);
   const bool adds_halves = reduction.kind == ReduceKind::add && op.type.is_half();
   HloValue x = adds_halves ? w.convert(op.operand(0), "f32") : op.operand(0);
-  // Not every compiler knows windows over dilated operands, or negative padding.
+  // Not every compiler supports windows over dilated operands, or negative padding.
   const bool is_plain = std::ranges::all_of(reduction.dims, [](const WindowDim& dim) {
     return dim.base_dilation == 1 && dim.low >= 0 && dim.high >= 0;
   });
@@ -65,7 +65,8 @@ HloValue lower_reduce_window(const HloOp& op) {
   return w.convert(result, op.type.element);
 }
 
-/// Returns whether `next` replaces `best`: it is the first NaN, or it is larger (smaller).
+/// Returns whether `next` replaces `best`: because it is larger (smaller for min), or the first
+/// NaN.
 HloValue beats(HloWriter& w, ReduceKind kind, const HloValue& next, const HloValue& best) {
   const HloValue better = w.compare(kind == ReduceKind::max ? "GT" : "LT", {next, best});
   if (!next.type.is_floating()) return better;
@@ -74,8 +75,9 @@ HloValue beats(HloWriter& w, ReduceKind kind, const HloValue& next, const HloVal
   return w.binary("or", {better, is_nan});
 }
 
-/// Follows the places in windows one by one, and keeps for each window the number of the selected
-/// element of the operand. StableHLO's select_and_scatter has no dilations.
+/// Computes the number of the element that each window selects. Visits the places of a window one
+/// by one, for all windows at the same time. StableHLO's select_and_scatter can't be used for this,
+/// because it has no dilations.
 class SelectionWriter {
  public:
   SelectionWriter(const HloOp& op, const WindowReduction& reduction)
@@ -134,7 +136,7 @@ class SelectionWriter {
   HloValue numbers_{};
 };
 
-/// Adds the updates to zeros at the numbers of elements, and drops those with number -1.
+/// Adds update i to element numbers[i] of a tensor of zeros. Drops updates with the number -1.
 HloValue scattered_flat(HloWriter& w, const HloValue& numbers, const HloValue& updates,
                         const HloType& type) {
   const std::int64_t count = updates.type.num_elements();
@@ -150,7 +152,8 @@ HloValue scattered_flat(HloWriter& w, const HloValue& numbers, const HloValue& u
   return w.reshape(sums, type.dims);
 }
 
-/// Returns the region that says whether the element selected so far stays: `a >= b`, or a is NaN.
+/// Returns the region that decides whether the element selected so far stays: if `a >= b` (`<=` for
+/// min), or if a is NaN.
 std::string selector(HloWriter& w, ReduceKind kind, const HloType& type) {
   const HloType scalar = type.with(HloDims());
   return w.region({scalar, scalar}, [&](const HloWriter::Values& pair) {
@@ -160,12 +163,12 @@ std::string selector(HloWriter& w, ReduceKind kind, const HloType& type) {
   });
 }
 
-/// Lowers to StableHLO's select_and_scatter. The operand gets its padding first, because XLA may
-/// select padding of its own. A -inf (inf for a minimum) can't be told from padding.
+/// Lowers to StableHLO's select_and_scatter. The operand is padded before, because XLA may select
+/// its own padding. A -inf (inf for min) can't be distinguished from padding.
 HloValue selected_and_scattered(const HloOp& op, const WindowReduction& reduction,
                                 const HloValue& y) {
   HloWriter& w = op.write();
-  // The two operands have one type. Halves keep their order as f32.
+  // select_and_scatter needs operands of one type. Halves keep their order as f32.
   const HloValue x = padded_operand(w, w.convert(op.operand(0), y.type.element), reduction.dims,
                                     neutral(reduction.kind, op.dtype()));
   const HloValue zero = w.splat(y.type.with(HloDims()), 0);
