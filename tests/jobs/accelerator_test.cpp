@@ -29,7 +29,7 @@ struct Layers : Module {
   Tensor forward(const Tensor& x) const { return second(tanh(first(x))); }
 };
 
-/// Notes each step that it begins, in the order in which they begin.
+/// Writes each step to the file config["begun"] when the step begins.
 Loop train{"test.accelerator_train", [](TrainContext& ctx, const Config& config) {
              Layers layers;
              AdamW optimizer(layers.parameters(), {.lr = 0.03});
@@ -53,7 +53,7 @@ Loop train{"test.accelerator_train", [](TrainContext& ctx, const Config& config)
 
 struct Trained {
   Floats losses{};
-  std::vector<std::uint64_t> begun{};  ///< the steps
+  std::vector<std::uint64_t> begun{};  ///< the steps in the order in which they began
 };
 
 Trained train_on(DeviceKind device, int workers, std::size_t expected_failures = 0) {
@@ -84,7 +84,7 @@ class AcceleratorJobs : public ::testing::Test {
     const auto plugins = testing::real_plugins();
     if (plugins.empty()) GTEST_SKIP() << testing::kNoRealPlugins;
     ::setenv(testing::kRealPluginVariable, plugins.front().path.c_str(), 1);
-    ::setenv("WEFT_PJRT_PLUGIN", WEFT_KILLING_PJRT, 1);  // for the workers too
+    ::setenv("WEFT_PJRT_PLUGIN", WEFT_KILLING_PJRT, 1);  // workers inherit this
   }
   void TearDown() override {
     for (const char* name :
@@ -104,8 +104,8 @@ TEST_F(AcceleratorJobs, TrainAsTheCpusEngineDoes) {
   }
 }
 
-/// A step reads the loss, and copies 13 tensors to the host: the parameters, two states of the
-/// optimizer for each, and its count.
+/// Kills in copies to the host come after a few steps, because each step makes 14 copies: the loss,
+/// 4 parameters, two moments of each, and the optimizer's count.
 TEST_F(AcceleratorJobs, LoseNoStepAndNoBitWithAKilledWorker) {
   const Floats undisturbed = train_on(DeviceKind::pjrt_mirrored, 1).losses;
   std::vector<std::string> kills{"PJRT_Client_Compile 1", "PJRT_LoadedExecutable_Execute 1",
@@ -121,7 +121,8 @@ TEST_F(AcceleratorJobs, LoseNoStepAndNoBitWithAKilledWorker) {
     ::setenv(testing::kKillVariable, (kill + " " + folder.path() + "/killed").c_str(), 1);
     const auto [losses, begun] = train_on(DeviceKind::pjrt_mirrored, 1, 1);
     EXPECT_EQ(losses, undisturbed);
-    // When a step begins, the run of the step before has ended, and has committed its own version.
+    // When a step begins, the previous step's run has ended and has committed the state that the
+    // run read. So a killed job goes back by one step at most.
     for (std::size_t i = 1; i < begun.size(); ++i) EXPECT_GE(begun[i] + 1, begun[i - 1]) << i;
   }
 }

@@ -1,6 +1,6 @@
-/// Tests gradients that accumulate over steps, from losses that have different weights and don't
-/// all use the same parameters. A worker dies between two updates, the job resumes there, or the
-/// job is eager; every bit must equal that of the undisturbed job.
+/// Tests gradients that accumulate over steps, from losses with different weights that don't all
+/// use the same parameters. A worker dies between two updates, the job resumes there, or the job is
+/// eager. Every bit must equal that of the undisturbed job.
 
 #include <gtest/gtest.h>
 
@@ -20,14 +20,14 @@ using testing::TemporaryFolder;
 using Floats = std::vector<float>;
 
 constexpr std::uint64_t kSteps = 12;
-constexpr std::uint64_t kEvery = 3;  // steps between updates
+constexpr std::uint64_t kEvery = 3;  // the number of steps from one update to the next
 
 struct Net : Module {
   Linear left{*this, "left", {.in_features = 4, .out_features = 3}};
   Linear right{*this, "right", {.in_features = 4, .out_features = 3}};
 };
 
-/// Returns the mean loss of the rows that aren't ignored, which are 6, 7 or 8 of 8 rows.
+/// Returns the mean loss over the rows that aren't ignored, which are 6, 7 or all 8 rows.
 Tensor loss_of(const Net& net, std::uint64_t step, const Mesh& mesh) {
   Floats x;
   std::vector<std::int64_t> labels;
@@ -108,7 +108,7 @@ const std::vector<std::string>& undisturbed() {
   return reports;
 }
 
-/// Returns the elements of the layer `right` after a step.
+/// Returns the elements of the layer `right` after `step`.
 std::vector<std::string> right_of(std::size_t step) {
   const Config values = Config::parse(undisturbed()[step]);
   std::vector<std::string> right;

@@ -1,4 +1,4 @@
-/// Tests LoRA adapters that are saved in files apart from the model.
+/// Tests LoRA adapters that are saved apart from the model.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Counts what the steps of a steady loop allocate, with a replaced operator new.
+/// Counts the allocations in each step of a loop after its first steps, by replacing operator new.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ bool is_onednn(const void* caller) {
 }
 
 void count(const void* caller) {
-  static thread_local bool counts = false;  // true during a count, because dladdr() might allocate
+  static thread_local bool counts = false;  // true while counting, because dladdr() may allocate
   if (counts) return;
   counts = true;
   if (!is_onednn(caller)) {
@@ -86,7 +86,7 @@ Metrics allocations_of(int layers) {
   return result.metrics;
 }
 
-// A compiled step sends one request to its chip and allocates only that request's objects, whose
+// A compiled step sends one request to its chip and allocates only the request's objects. Their
 // number doesn't depend on the model. The chip's thread allocates nothing.
 TEST(Allocations, OfACompiledStepDoNotGrowWithTheModel) {
   const Metrics shallow = allocations_of(1);

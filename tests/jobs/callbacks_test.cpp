@@ -75,7 +75,7 @@ TEST(Callbacks, HearOfAFailureThatEndsTheJob) {
 
 constexpr int kSteps = 12;
 
-/// Worker 1 kills itself once, after half of its steps.
+/// Worker 1 kills itself once, when half of the steps are done.
 Loop loses_one{
     "test.loses_one", [](TrainContext& ctx) {
       Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
@@ -171,7 +171,7 @@ TEST(Nan, EndsAJobThatWantsSo) {
   EXPECT_TRUE(result.failures.empty());
 }
 
-/// Saves in each second step. Worker 1 kills itself once in step 5.
+/// Saves in every second step. Worker 1 kills itself once, in step 5.
 Loop saves{"test.saves_each_second", [](TrainContext& ctx) {
              Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
              CheckpointManager manager;
@@ -204,7 +204,7 @@ TEST(Callbacks, HearOfEachCheckpointOnceAndWhenItCanBeRestored) {
   EXPECT_EQ(saved->steps, (std::vector<std::uint64_t>{2, 4, 6}));
 }
 
-/// Worker 1 doesn't move in step 3 until there is a file "go" in the run's folder.
+/// In step 3, worker 1 waits until the run's folder has a file "go".
 Loop hangs_in_its_code{"test.hangs_in_its_code", [](TrainContext& ctx) {
                          Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
                          while (ctx.step() < 5) {

@@ -1,5 +1,5 @@
-/// Tests commands that are posted to running jobs: all loops read them in the same step, also after
-/// losses and in jobs that continue from a checkpoint.
+/// Tests commands that are posted to running jobs. All loops must read a command in the same step,
+/// even after a worker was lost and in jobs that continue from a checkpoint.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ namespace {
 using testing::expect_ok;
 using testing::TemporaryFolder;
 
-/// The commands of a loop with their steps, and the bits of its weights at the end.
+/// The commands that a loop has read, with their steps, and the loop's weights at the end.
 struct Story {
   Metrics commands = Metrics::array();
   std::vector<float> weights;
@@ -30,10 +30,10 @@ void to_json(Metrics& json, const Story& story) {
   json = {{"commands", story.commands}, {"weights", story.weights}, {"steps", story.steps}};
 }
 
-/// Takes steps until the command "end". "rate" sets a variable of the loop, "decay" a number of its
-/// state, "halve" halves that number, and "save" saves. The worker config["victim"] kills itself
-/// once in each step of config["deaths"]. With config["script"], which has commands with steps, the
-/// loop reads those instead of its own.
+/// Takes steps until the command "end". The command "rate" sets a variable of the loop, "decay"
+/// sets a number in its state, "halve" halves that number, and "save" saves the state. The worker
+/// config["victim"] kills itself once in each step in config["deaths"]. If there is a
+/// config["script"], the loop obeys the commands in the script instead of posted commands.
 class Training {
  public:
   Training(TrainContext& ctx, const Config& config) : ctx_(ctx), config_(config) {
@@ -118,15 +118,15 @@ std::uint64_t step_of(const Job& job) {
   return latest.is_null() ? 0 : latest.at("step").get<std::uint64_t>();
 }
 
-/// Waits until the job's reports are of this step, without a clock of the test's own.
+/// Waits until the job has reported step `step`. The test itself sets no time limit.
 void wait_step(const Job& job, std::uint64_t step) {
   while (step_of(job) < step) {
     ASSERT_FALSE(job.wait_for(std::chrono::milliseconds(1))) << job.result().error->message;
   }
 }
 
-/// Expects that all loops tell the same story, and that it is that of an undisturbed run that reads
-/// the same commands in the same steps from its config. Returns the story.
+/// Expects that all loops return the same story, and that an undisturbed run returns it too if its
+/// config has the same commands for the same steps. Returns the story.
 Metrics expect_one_story(const Result& result, int workers) {
   expect_ok(result);
   for (const Metrics& story : result.returned) EXPECT_EQ(story, result.returned[0]);
@@ -149,7 +149,7 @@ TEST(Commands, AreReadInOneStepAndInOrderByAllLoops) {
       const PostedCommand posted = job.post({.name = name, .payload = payload});
       expected.push_back({name, payload, posted.get()});
     };
-    post("rate", 0.03);  // perhaps before the first step
+    post("rate", 0.03);  // the loops may read this before their first step
     wait_step(job, 5);
     post("decay", 0.5);
     post("nothing", {{"a", {1, "x", nullptr}}});
@@ -221,7 +221,7 @@ TEST(Commands, AreKeptInCheckpoints) {
       saved = job.post({.name = name}).get();
       before.push_back({name, nullptr, saved});
     }
-    job.post({.name = "halve"}).get();  // after the save, so it is lost with its steps
+    job.post({.name = "halve"}).get();  // after the save, so the second job doesn't know it
     job.post({.name = "end"}).get();
   });
   EXPECT_EQ(expect_ok(first).returned.at(0).at("commands").size(), 4U);
@@ -242,7 +242,7 @@ TEST(Commands, ArePostedByOtherProcesses) {
     wait_step(job, 2);
     const pid_t child = ::fork();
     if (child == 0) {
-      // This poster dies without waiting.
+      // This process posts a command and dies without waiting for its step.
       (void)post_command(id, "rate", 0.5, std::chrono::milliseconds(0));
       ::_exit(0);
     }
@@ -330,7 +330,7 @@ TEST(Commands, ThatOnlyOneLoopReadsFailTheJob) {
       << posted.outcome().error().what();
 }
 
-/// "pause" stops the loop until "continue".
+/// Stops taking steps at the command "pause" and continues at "continue".
 Loop pauses{"test.pauses", [](TrainContext& ctx) {
               Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
               bool is_paused = false;
@@ -361,7 +361,7 @@ TEST(Commands, PauseAndContinue) {
     std::vector<std::string> expected;
     for (int round = 0; round < 2; ++round) {
       const std::uint64_t paused = job.post({.name = "pause"}).get();
-      // A loop that waits for commands doesn't hang.
+      // A loop that waits for commands doesn't count as hung.
       if (round == 0) {
         EXPECT_FALSE(job.wait_for(std::chrono::milliseconds(2500)));
       }
@@ -400,7 +400,7 @@ std::string refusal(Job& job, const Command& command) {
   }
 }
 
-/// Reads commands until "end".
+/// Reads commands in every step until "end".
 Loop reads_all{"test.reads_all", [](TrainContext& ctx) {
                  Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
                  for (bool ends = false; !ends;) {

@@ -1,5 +1,4 @@
-/// Tests that a job refuses datasets whose items differ between workers, though their form is the
-/// same.
+/// Tests that a job refuses datasets of the same form whose items differ between workers.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +10,7 @@ namespace {
 using testing::expect_ok;
 using testing::run_loop;
 
-/// A dataset whose items differ in worker 1 from item `from` on.
+/// A dataset whose items from `from` on are different in worker 1.
 class Differing : public Dataset {
  public:
   Differing(int rank, std::int64_t from) : rank_(rank), from_(from) {}

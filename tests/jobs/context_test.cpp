@@ -1,4 +1,4 @@
-/// Tests what a loop is told about its worker and the job.
+/// Tests what the context tells a loop about its worker and the job.
 
 #include <gtest/gtest.h>
 

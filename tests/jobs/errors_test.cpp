@@ -1,6 +1,6 @@
-/// Compares the messages about mistakes of a ported program with tests/golden/errors/. In place of
-/// the number of a line, these files have the line's text in mistakes.cpp. So each message must
-/// name the line of its mistake.
+/// Compares the messages about mistakes of a ported program with tests/golden/errors/. These files
+/// have the text of a line in mistakes.cpp where the message has the line's number, so each message
+/// must name the line of its mistake.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::string replaced(const std::string& text, const char* pattern, const char* b
   return std::regex_replace(text, std::regex(pattern), by);
 }
 
-/// Replaces line numbers by the text of the lines, and masks what differs from run to run.
+/// Replaces line numbers with the text of the lines, and masks ids that differ between runs.
 std::string steady(std::string message) {
   static const std::vector<std::string> lines = lines_of_mistakes();
   const std::regex place("mistakes\\.cpp:(\\d+)");

@@ -1,5 +1,5 @@
-/// Tests state that depends on a metric (a plateau schedule, the best value so far, when to stop)
-/// in jobs in which a worker dies around an evaluation or that resume from a checkpoint. Every bit
+/// Tests state that depends on a metric (a plateau schedule, the best value so far, when to stop).
+/// In the jobs, a worker dies around an evaluation, or the job resumes from a checkpoint. Every bit
 /// must equal that of the undisturbed job.
 
 #include <gtest/gtest.h>
@@ -21,9 +21,9 @@ using testing::TemporaryFolder;
 using Floats = std::vector<float>;
 
 constexpr std::uint64_t kSteps = 14;
-constexpr std::uint64_t kEvery = 3;  // steps between evaluations
+constexpr std::uint64_t kEvery = 3;  // the number of steps from one evaluation to the next
 
-/// Kills worker 1 once, at the step and the place that the config names.
+/// Kills worker 1 once, at the step and place in the config.
 class Victim {
  public:
   Victim(const TrainContext& ctx, const Config& config) : ctx_(ctx), config_(config) {}
@@ -59,7 +59,7 @@ Loop train{"test.train_by_metric", [](TrainContext& ctx, const Config& config) {
              PlateauSchedule schedule({.lr = 0.2, .factor = 0.5, .patience = 0, .threshold = 0.2});
              HostNumber best("best", std::numeric_limits<double>::infinity());
              HostNumber evaluations("evaluations", 0);
-             Parameter seldom = make_buffer("seldom", 1, {});  // used in every fifth step
+             Parameter seldom = make_buffer("seldom", 1, {});  // changed in every fifth step
              CheckpointManager checkpoints;
              const Victim victim(ctx, config);
              const auto loss_of = [&](std::uint64_t step) {
@@ -150,8 +150,8 @@ TEST(HostState, DrivesTheRate) {
 }
 
 TEST(HostState, IsKeptThroughALossAtAnyPlaceAroundAnEvaluation) {
-  // The evaluation is between steps 5 and 6. A kill at the "begin" of step 6 comes before a version
-  // with the evaluation's results exists; at step 7 or 8 it comes after that.
+  // The evaluation is between steps 5 and 6. At the "begin" of step 6, no version of the state has
+  // the evaluation's results yet; in steps 7 and 8, a version has them.
   for (const Disturbance& kill :
        {Disturbance{6, "before"}, Disturbance{6, "in_scope"}, Disturbance{6, "after"},
         Disturbance{6, "saved"}, Disturbance{6, "begin"}, Disturbance{7, "begin"},
@@ -167,7 +167,7 @@ TEST(HostState, IsResumedAndKeptThroughALossAfterThat) {
                                   Disturbance{10, "begin"}}) {
     SCOPED_TRACE(kill.place + " at " + std::to_string(kill.step));
     const TemporaryFolder folder;
-    // The second job begins at step 6, at which the first one saved last.
+    // The second job begins at step 6, where the first job saved last.
     std::vector<std::string> reports = reports_of(folder.path(), {.end = 7});
     ASSERT_EQ(reports.size(), 7U);
     reports.pop_back();
@@ -178,8 +178,8 @@ TEST(HostState, IsResumedAndKeptThroughALossAfterThat) {
   }
 }
 
-/// When save() is called, the second swap is recorded but hasn't run: w and its average still have
-/// each other's values. save() must work without a sync() before it.
+/// When save() is called, the second swap is recorded but hasn't run. So w and its average still
+/// have each other's values. save() must work without a sync() before it.
 Loop swaps{
     "test.save_after_swaps", [](TrainContext& ctx) {
       Parameter w = make_parameter("w", Floats{1, 2}, {2});

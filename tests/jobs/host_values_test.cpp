@@ -1,4 +1,4 @@
-/// Tests values on the host on which all workers agree.
+/// Tests values on the host that must be equal in all workers.
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@ using Floats = std::vector<float>;
 constexpr std::int64_t kRows = 16;
 constexpr std::int64_t kColumns = 6;
 
-/// Returns the rows `begin` to `end` of the batch of a step.
+/// Returns the rows from `begin` to `end` of the batch for a step.
 Floats rows(std::uint64_t step, std::int64_t begin, std::int64_t end) {
   Floats elements;
   for (std::int64_t i = begin * kColumns; i < end * kColumns; ++i) {
@@ -32,7 +32,7 @@ std::vector<std::int32_t> labels(std::int64_t begin, std::int64_t end) {
   return result;
 }
 
-/// Trains on batches that each worker has in full, or of which it has only its own part (`local`).
+/// Trains on batches of which each worker passes all rows, or only its own rows if config["local"].
 Loop train{"test.train_by_parts", [](TrainContext& ctx, const Config& config) {
              const bool local = config.at("local");
              const LocalPart part = local_part();
@@ -73,7 +73,7 @@ Floats losses(int workers, bool local, const SpmdConfig& spmd = {}) {
   return result.ok() ? result.metrics["losses"].get<Floats>() : Floats();
 }
 
-/// The losses are equal to the bit, because the same elements are on the same chips.
+/// The losses are equal in every bit, because each chip computes with the same elements.
 TEST(LocalBatches, TrainAsGlobalOnesDo) {
   for (const SpmdConfig& spmd :
        {SpmdConfig{}, SpmdConfig{.mesh_shape = {4}, .axis_names = {"data"}},
@@ -86,7 +86,7 @@ TEST(LocalBatches, TrainAsGlobalOnesDo) {
 
 TEST(LocalBatches, OfOneProcessAreTheWholeBatch) { EXPECT_EQ(losses(0, true), losses(0, false)); }
 
-/// The axis `model` has chips of both workers.
+/// The chips along axis `model` belong to both workers.
 TEST(LocalBatches, AreCutAlongTheAxisOnWhichWorkersLie) {
   const Result result = run_loop(train, 2, {{"local", true}}, [](TrainerOptions& options) {
     options.backend.spmd = {.mesh_shape = {1, 4}, .axis_names = {"data", "model"}};
@@ -95,7 +95,7 @@ TEST(LocalBatches, AreCutAlongTheAxisOnWhichWorkersLie) {
   for (const Metrics& metrics : result.worker_metrics) EXPECT_EQ(metrics["count"], 2);
 }
 
-/// Each worker passes two rows, which are filled with its rank.
+/// Each worker passes two rows that are filled with its rank.
 Loop reads{
     "test.read_local", [](TrainContext& ctx) {
       const Tensor x = to_device_local(Floats(4, static_cast<float>(ctx.world_rank())), {2, 2});
@@ -114,8 +114,8 @@ TEST(LocalBatches, AreReadWholeByEveryWorker) {
   }
 }
 
-/// All workers at one position of `data` should pass the same part of the batch, but these pass
-/// different elements.
+/// Passes different elements in workers that are at the same position of axis `data`, which is a
+/// mistake, because they should pass the same part of the batch.
 Loop differs{"test.differing_parts", [](TrainContext& ctx) {
                const Tensor x = to_device_local(Floats(4, static_cast<float>(ctx.world_rank() / 3)),
                                                 {2, 2}, {.sharding = PartitionSpec{{"data"}}});

@@ -1,5 +1,5 @@
-/// Counts the messages between the trainer and its workers. The counts must depend on the loop
-/// alone.
+/// Counts the messages between the trainer and its workers, whose number must depend only on the
+/// loop.
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,9 @@ using testing::expect_ok;
 using testing::run_loop;
 using Counts = std::map<std::string, int>;
 
-constexpr int kSteps = 5;  // few enough steps that the first lease covers them
+constexpr int kSteps = 5;  // few enough steps for the first lease to cover them all
 
-/// All steps of this loop run one program.
+/// Runs the same program in all steps.
 Loop counts{"test.counts_messages", [](TrainContext& ctx) {
               Parameter sum = make_parameter("sum", std::vector<float>{0}, {1});
               for (int step = 0; step < kSteps; ++step) {
@@ -29,7 +29,7 @@ Loop counts{"test.counts_messages", [](TrainContext& ctx) {
               ctx.report({{"sum", sum.item()}});
             }};
 
-/// Counts the messages in the trainer's event ring when every worker has ended.
+/// At the end of the job, counts the messages in the trainer's event ring.
 class CountMessages : public Callback {
  public:
   void on_start(const JobInfo& job) override { id_ = job.id; }
@@ -50,8 +50,7 @@ class CountMessages : public Callback {
   std::string id_;
 };
 
-/// The trainer of a job on one host calls the functions of this host directly, so these calls need
-/// no messages.
+/// In a job on one host, the trainer calls its host's functions directly, without messages.
 TEST(Messages, OfAJobOnOneHostAreThoseOfItsLoops) {
   for (const int workers : {1, 2}) {
     const auto messages = std::make_shared<CountMessages>();

@@ -143,7 +143,7 @@ void state_loaded_by_one_worker(TrainContext& ctx) {
   sync();
 }
 
-// AdamW's moments have 64 KiB each, so they are sharded over both workers by default.
+// The moments of AdamW have 64 KiB each, so that they are sharded over both workers by default.
 void optimizer_state_read_by_one_worker(TrainContext& ctx) {
   Module net("net");
   const Linear fc(net, "fc", {.in_features = 128, .out_features = 128});
@@ -175,7 +175,7 @@ void rows_of_uneven_number(TrainContext& ctx) {
   sync();
 }
 
-// These mistakes are made in functions of shard_map() over the two chips of axis "data".
+// The following mistakes are in functions of shard_map() over the two chips of axis "data".
 
 using P = PartitionSpec;
 using Function = std::function<Tensor(const Tensor&)>;

@@ -15,10 +15,10 @@ struct Mistake {
   std::string name;
   int workers = 0;  ///< the number of workers; 0: the loop runs in this process
 };
-/// Mistakes that are made in a loop.
+/// Returns all mistakes that makes_mistake can make.
 std::vector<Mistake> mistakes();
 
-/// These mistakes are made outside a loop; they throw.
+/// These functions make mistakes outside a loop, and throw.
 void adds_outside_a_loop();
 void asks_for_a_mesh_of_other_size();
 

@@ -1,4 +1,4 @@
-/// Tests host numbers that change from step to step, in jobs of several workers.
+/// Tests numbers of the host that change from step to step, in jobs of several workers.
 
 #include <gtest/gtest.h>
 
@@ -32,8 +32,8 @@ Loop changing{"test.number_changes", [](TrainContext& ctx) {
 Loop scalars{"test.number_is_scalar", [](TrainContext& ctx) {
                train(ctx, [](int, double step) { return scalar(1 / (1.25 + step)); });
              }};
-/// The number is a constant in step 0 and an input from step 1 on, so step 7 is the input's seventh
-/// run.
+/// Worker 1 has another number in step 7. The number is a constant in step 0 and an input from step
+/// 1 on, so step 7 is the seventh run with the input.
 Loop differing{"test.number_differs", [](TrainContext& ctx) {
                  train(ctx, [](int rank, double step) {
                    return rank == 1 && step == 7 ? 3.0 : 1 / (1.25 + step);

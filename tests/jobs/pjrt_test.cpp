@@ -1,5 +1,5 @@
-/// Tests jobs whose chips are devices of a real PJRT plug-in for CPUs: several processes, a worker
-/// that is killed, and the errors of such jobs.
+/// Tests jobs whose chips are devices of a real PJRT plug-in for CPUs: jobs of several processes, a
+/// worker that is killed, and errors.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -86,7 +86,7 @@ class PjrtJobs : public ::testing::Test {
   void SetUp() override {
     const auto plugins = testing::real_plugins();
     if (plugins.empty()) GTEST_SKIP() << testing::kNoRealPlugins;
-    ::setenv("WEFT_PJRT_PLUGIN", plugins.front().path.c_str(), 1);  // for the workers too
+    ::setenv("WEFT_PJRT_PLUGIN", plugins.front().path.c_str(), 1);  // workers inherit this
   }
   void TearDown() override { ::unsetenv("WEFT_PJRT_PLUGIN"); }
 };
@@ -105,7 +105,8 @@ TEST_F(PjrtJobs, LoseNoStepAndNoBitWithAKilledWorker) {
   EXPECT_EQ(losses_of({.kill_step = 6}), losses_of({}));
 }
 
-/// Returns the files that keep executables, with their inodes. A writer replaces a file.
+/// Returns the inodes of the files with executables. A file that is written again gets another
+/// inode.
 std::map<std::string, std::uint64_t> executables_in(const std::string& folder) {
   std::map<std::string, std::uint64_t> files;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {

@@ -8,8 +8,8 @@
 
 namespace weft::testing {
 
-/// Runs the loop in workers of two chips each, or in this process if `workers` is 0. Removes the
-/// run folder.
+/// Runs the loop in `workers` workers of two chips each, or in this process if `workers` is 0.
+/// Removes the run's folder.
 Result run_loop(const Loop& loop, int workers, const Config& config = Config::object(),
                 const std::function<void(TrainerOptions&)>& change = {});
 
@@ -20,7 +20,7 @@ struct LoggedRun {
 };
 LoggedRun run_logged(const Loop& loop, int workers);
 
-/// Expects that the result is ok and prints the error otherwise. Returns the result.
+/// Expects that the result is ok, and prints the error if it isn't. Returns the result.
 const Result& expect_ok(const Result& result);
 
 }  // namespace weft::testing

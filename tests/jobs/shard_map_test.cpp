@@ -1,4 +1,4 @@
-/// Tests functions of shard_map() whose chips belong to several processes.
+/// Tests functions of shard_map() over chips of several processes.
 
 #include <gtest/gtest.h>
 
@@ -82,7 +82,7 @@ TEST(ShardMapJobs, AttendInARingOfTwoProcesses) {
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-5);
 }
 
-/// Runs all collectives, and the gradient of their results.
+/// Calls all collectives, and computes the gradient of their results.
 Loop moves{"test.moves_parts", [](TrainContext& ctx, const Config&) {
              const auto fn = [](const Tensor& part) {
                const Tensor gathered = all_gather(part, "ring", 1);

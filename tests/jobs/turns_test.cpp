@@ -1,5 +1,5 @@
-/// Tests that a job warns of a loop that repeats an update or a pass without ending a step, at its
-/// second repetition, and that it doesn't warn of correct loops.
+/// Tests that a job warns of a loop that repeats an update or a pass without ending a step. The
+/// warning comes at the second repetition, and never in correct loops.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ DeviceLoader loader_of(int batches) {
   return DeviceLoader(tensors({{"x", std::move(x)}}), {.batch_size = 4});
 }
 
-/// Records a step of SGD, but doesn't end the step.
+/// Records an update by SGD, but doesn't end the step.
 Tensor train(Parameter& w, SGD& optimizer) {
   const Tensor loss = sum(w * w);
   optimizer.step(grad(loss, std::vector{w}));
@@ -55,7 +55,8 @@ Loop evaluations_end_no_step{"test.turns_all", [](TrainContext&) {
                                }
                              }};
 
-/// At step 2 leaves `turns` passes over the data early, in all workers or only in worker `odd`.
+/// Leaves `turns` passes over the data early, all in step 2. If `odd` isn't negative, only worker
+/// `odd` does so.
 void leave_passes(TrainContext& ctx, int turns, int odd = -1) {
   Parameter w = weight();
   DeviceLoader loader = loader_of(3);
@@ -85,14 +86,14 @@ Loop is_right{"test.turns_right", [](TrainContext& ctx) {
                 SGD optimizer(std::vector{w}, {.lr = 0.1});
                 DeviceLoader loader = loader_of(3);
                 for (const Batch& batch : loader) {
-                  (void)batch;  // this pass only looks at the first batch
+                  (void)batch;  // this pass reads only the first batch
                   break;
                 }
                 while (ctx.step() < 3) {  // this loop ends its steps with sync()
                   train(w, optimizer).item();
                   sync();
                 }
-                // Repetitions that only read are correct.
+                // Repetitions that only read values are correct.
                 for (int turn = 0; turn < 5; ++turn) sum(w * w).item();
                 for (int turn = 0; turn < 5; ++turn) {  // repeated evaluations are correct
                   for (const Batch& batch : loader.all()) sum(w * batch["x"]).item();
@@ -110,7 +111,7 @@ Loop is_right{"test.turns_right", [](TrainContext& ctx) {
                     break;
                   }
                 }
-                // In these passes the host reads the first batch.
+                // These passes end after the host has read the first batch.
                 for (int turn = 0; turn < 3; ++turn) {
                   for (const Batch& batch : loader) {
                     batch["x"].to_vector();

@@ -1,4 +1,4 @@
-/// Tests that a job whose loop returns with recorded ops that haven't run names the ops' line.
+/// Tests that the log names the line of recorded ops that haven't run when a loop returns.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Tests validations, which run during training on checkpoints that are kept for them.
+/// Tests validations, which run on checkpoints kept for them while the training continues.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr int kSteps = 8;
 
 Parameter initial_sum() { return make_parameter("sum", std::vector<float>{0}, {1}); }
 
-/// Saves at each step. After the first step it waits for the file config["go"], if that is set.
+/// Saves in each step. After the first step, waits for the file config["go"] if that is set.
 void train(TrainContext& ctx, const Config& config) {
   Parameter sum = initial_sum();
   CheckpointManager checkpoints;
@@ -39,7 +39,7 @@ void train(TrainContext& ctx, const Config& config) {
 
 Loop saves{"test.saves", train};
 
-/// Returns the sum in the checkpoint from which the job resumes.
+/// Returns the sum that was in the checkpoint from which this job resumed.
 Loop evaluates{"test.evaluates", [](TrainContext&) {
                  Parameter sum = initial_sum();
                  return Metrics{{"sum", sum.to_vector()[0]}};
