@@ -36,7 +36,7 @@ Elements to_elements(DType dtype, const std::vector<std::byte>& bytes) {
   return elements;
 }
 
-/// Runs the custom ops of a chip's program. Replicas call at the same time.
+/// Runs the custom ops that a chip's program calls. Several replicas may call at the same time.
 class CustomOps final : public pjrt::ForeignReceiver {
  public:
   explicit CustomOps(const Program& program) {
@@ -90,7 +90,7 @@ HloRunner::Results HloRunner::run(const Run& run) {
                    {input.name, run.input_types[argument.number], argument.type, input.sharding});
     for (std::size_t chip = 0; chip < devices.size(); ++chip) {
       std::vector<std::byte> bytes = to_bytes(argument.type.dtype, shards[chip]);
-      bytes.reserve(1);  // an empty tensor has an address too
+      bytes.reserve(1);  // so that an empty tensor also has an address
       buffers.push_back(
           client_->from_host(chip, bytes.data(), pjrt::element_type(argument.type.dtype),
                              argument.type.shape, pjrt::HostMemory::only_during_call));

@@ -1,5 +1,5 @@
 #pragma once
-/// HloRunner: compiles texts of StableHLO with a real PJRT plug-in for CPUs, and runs them.
+/// HloRunner: compiles and runs StableHLO texts with a real PJRT plug-in for CPUs.
 
 #include <cstdint>
 #include <memory>
@@ -14,7 +14,7 @@ namespace weft::testing {
 
 class HloRunner {
  public:
-  /// A chip's program, its inputs as global tensors, and the types of its inputs and outputs.
+  /// A chip's program and its inputs. The inputs, and all types, are those of global tensors.
   struct Run {
     const Program& program;
     const Mesh& mesh;
@@ -28,11 +28,11 @@ class HloRunner {
     std::vector<std::vector<std::int32_t>> faults;  ///< by chip: {op, what}; empty if no op checks
   };
 
-  /// Returns the process's runner; null if there is no plug-in. It uses the first of
-  /// real_plugins().
+  /// Returns the process's runner, which uses the first of real_plugins(), or null if there is no
+  /// plug-in.
   static HloRunner* get();
 
-  /// Runs the program on as many replicas as the mesh has chips, at most 8.
+  /// Runs the program on one replica for each chip of the mesh, which has at most 8 chips.
   Results run(const Run& run);
 
  private:
@@ -41,8 +41,8 @@ class HloRunner {
   std::shared_ptr<pjrt::Client> client_;
 };
 
-/// Compares with a tolerance relative to the largest finite expected element, or 1 if all are
-/// smaller. Integers and preds must be equal.
+/// Expects equal integers and preds. Floating elements may differ by `tolerance` times the largest
+/// finite expected element, or by `tolerance` if that element is below 1.
 void expect_near(const TensorType& type, const Elements& expected, const Elements& actual,
                  double tolerance);
 

@@ -34,7 +34,7 @@ using testing::tolerance_of;
 const Mesh kMesh({2, 2}, {"data", "model"});
 const Mesh kOneChip({1}, {"data"});
 
-/// Returns whether all cases are to be tested, and not only some of each kind.
+/// Returns whether all cases are tested, instead of only some of each kind.
 bool tests_all() {
   const char* times = std::getenv("WEFT_TEST_TIMES");
   return times != nullptr && std::stod(times) > 1;
@@ -137,7 +137,7 @@ std::string name_of(const OpExample& example) {
 INSTANTIATE_TEST_SUITE_P(Every, Ops, ::testing::ValuesIn(testing::op_examples()),
                          [](const auto& tested) { return name_of(tested.param); });
 
-/// Succeeds if the text of the plan gives the program's results. A failure says where they differ.
+/// Succeeds if the plan's text gives the interpreter's results. A failure says where they differ.
 ::testing::AssertionResult agrees(HloRunner& runner, const Program& program, const Mesh& mesh,
                                   std::uint64_t seed) {
   Random random(seed);
@@ -165,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Every, Ops, ::testing::ValuesIn(testing::op_examples())
   return ::testing::AssertionSuccess();
 }
 
-/// On small integers every sum is exact in any order, so the results must be equal.
+/// Inputs are small integers, so that every sum is exact in any order and results must be equal.
 TEST(RandomPrograms, GiveTheResultsOfTheInterpreter) {
   HloRunner* runner = HloRunner::get();
   if (runner == nullptr) GTEST_SKIP() << testing::kNoRealPlugins;

@@ -1,5 +1,5 @@
 // Tests that StableHLO texts, run by a PJRT plug-in for CPUs, give the interpreter's results for
-// special values, and name faults.
+// special values, and report faults.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using testing::Random;
 const Mesh kMesh({2, 2}, {"data", "model"});
 const Mesh kOneChip({1}, {"data"});
 
-/// Runs the text of a program, written for the mesh, and the interpreter.
+/// Runs a program for the mesh as StableHLO and in the interpreter, and compares the results.
 void expect_same(std::string_view text, const Mesh& mesh, const std::vector<Elements>& inputs,
                  double tolerance = 2e-5) {
   HloRunner* runner = HloRunner::get();
@@ -42,7 +42,7 @@ void expect_same(std::string_view text, const Mesh& mesh, const std::vector<Elem
   for (std::size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(expected[i].size(), actual[i].size());
     for (std::size_t e = 0; e < expected[i].size(); ++e) {
-      SCOPED_TRACE(fmt::format("element {}", e));  // each element has its own tolerance
+      SCOPED_TRACE(fmt::format("element {}", e));  // one by one, so that each has its own tolerance
       expect_near(plan.output_types[i], {expected[i][e]}, {actual[i][e]}, tolerance);
     }
   }
@@ -52,8 +52,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 const Elements kSpecial{kNaN, kInfinity, -kInfinity, 0, -0.0, 0.5, -0.5, 1, -1, 2.5, -2.5, 12};
 
-/// Runs ops on one or two inputs of a type. Each op is "NAME {ATTRIBUTES} : TYPE", without
-/// operands.
+/// Runs ops on one or two inputs of `type`, as expect_same() does. Each op is a text "NAME
+/// {ATTRIBUTES} : TYPE", to which the operands are added.
 void expect_same_values(const std::vector<std::string>& ops, std::string_view type,
                         const std::vector<Elements>& inputs) {
   const bool is_pair = inputs.size() == 2;
@@ -134,7 +134,8 @@ TEST(StableHloValues, OfConversionsAreThoseOfTheInterpreter) {
   }
 }
 
-/// The product with a zero is skipped, even if the other factor is infinite or NaN.
+/// The product with a zero is skipped, and so doesn't count even if the other factor is infinite or
+/// NaN.
 TEST(StableHloValues, OfSkippedZerosAreThoseOfTheInterpreter) {
   const Elements zeros{0, 1, 2, 0, 0, 3, 1, 0, 0};
   const Elements others{kNaN, kInfinity, 1, 2, -kInfinity, 3, 4, 5, kNaN};
@@ -172,7 +173,7 @@ TEST(StableHloValues, OfSelectedElementsAreThoseOfTheInterpreter) {
   }
 }
 
-/// Some chips' parts begin at the beginning of a block of random words, and others within a block.
+/// The parts of some chips begin with a block of random words, and others begin within a block.
 TEST(StableHloValues, OfRandomWordsAreThoseOfTheInterpreter) {
   const std::vector<Elements> state{{3735928559, 305419896, 7, 4294967295}};
   for (const char* cut : {"{\"data\"}, {}", "{}, {\"model\"}", "{\"model\"}, {\"data\"}"}) {
@@ -186,7 +187,7 @@ TEST(StableHloValues, OfRandomWordsAreThoseOfTheInterpreter) {
   }
 }
 
-/// Each chip has a part of the queries, and each query sees the same keys as on one chip.
+/// Each chip has a part of the queries. Each query must see the same keys as on one chip.
 TEST(StableHloValues, OfCausalAttentionInPartsAreThoseOfTheInterpreter) {
   Random random(3);
   std::vector<Elements> inputs(3);
@@ -201,7 +202,7 @@ TEST(StableHloValues, OfCausalAttentionInPartsAreThoseOfTheInterpreter) {
               kMesh, inputs);
 }
 
-/// A slice of a chip's part of a tensor begins in that part, whatever its index is.
+/// Slices a chip's part of a tensor. The slice must be in that part, even if the index is outside.
 TEST(StableHloValues, OfASliceOfAPartAreThoseOfTheInterpreter) {
   HloRunner* runner = HloRunner::get();
   if (runner == nullptr) GTEST_SKIP() << testing::kNoRealPlugins;
@@ -223,7 +224,8 @@ TEST(StableHloValues, OfASliceOfAPartAreThoseOfTheInterpreter) {
   }
 }
 
-/// A compiler may choose layouts that suit the other ops, but functions of weft read rows.
+/// Custom ops need row-major operands, even if the compiler prefers other layouts for the ops
+/// around.
 TEST(StableHloValues, OfACustomOpBesideATransposeAreThoseOfTheInterpreter) {
   testing::custom_target(testing::CustomKind::square_sum, 3);
   Random random(5);
@@ -242,7 +244,7 @@ TEST(StableHloValues, OfACustomOpBesideATransposeAreThoseOfTheInterpreter) {
               cube, {x});
 }
 
-/// Returns {op, what} of each chip.
+/// Returns {op, what} for each chip.
 std::vector<std::vector<std::int32_t>> faults_of(const Program& program, const Elements& input,
                                                  bool detects_anomaly) {
   const std::vector<TensorType> inputs = input_types(program);

@@ -1,5 +1,5 @@
 #pragma once
-/// Reads from modules' texts and from compile options what the fake plug-in needs.
+/// Parses the parts of modules' texts and of compile options that the fake plug-in needs.
 
 #include <map>
 #include <optional>
@@ -11,7 +11,7 @@ namespace weft::testing {
 
 /// A type in StableHLO's text.
 struct FakeType {
-  std::string text;       ///< such as "2x3xf32"
+  std::string text;       ///< text such as "2x3xf32"
   std::size_t bytes = 0;  ///< the size of an array of this type
 };
 struct FakeArgument {

@@ -1,5 +1,5 @@
 #pragma once
-/// The objects of the fake plug-in, to which its handles refer.
+/// The objects of the fake plug-in. The plug-in's handles point to them.
 
 #include <condition_variable>
 #include <map>
@@ -37,7 +37,7 @@ struct FakeEvent : FakeObject {
 struct FakeBuffer : FakeObject {
   std::vector<std::byte> own{};  ///< empty if the host's memory is used in place
   std::span<std::byte> bytes{};
-  bool is_taken = false;  ///< a run has put a result in this buffer
+  bool is_taken = false;  ///< a run has taken this buffer's memory for a result
 };
 struct FakeExecutable : FakeObject {
   std::string text{};
@@ -57,13 +57,14 @@ class FakeObjects {
     plugin_.live_objects = objects_.size();
     return handle;
   }
-  /// Returns the object; null if no object of this type has the handle.
+  /// Returns the object with this handle, or null if there is none of this type.
   template <typename Object>
   Object* find(void* handle) {
     const auto found = objects_.find(handle);
     return found == objects_.end() ? nullptr : dynamic_cast<Object*>(&*found->second);
   }
-  /// Returns the object. If no object of this type has the handle, records a misuse and throws.
+  /// Returns the object with this handle. If there is none of this type, records a misuse and
+  /// throws.
   template <typename Object>
   Object& get(void* handle, const char* what) {
     Object* const object = find<Object>(handle);
@@ -86,15 +87,15 @@ class FakeObjects {
   std::map<void*, std::unique_ptr<FakeObject>> objects_{};
 };
 
-/// The complete state of the plug-in, guarded by the mutex.
+/// The complete state of the plug-in, which `mutex` guards.
 struct FakeState {
   std::mutex mutex{};
   std::condition_variable changed{};
   FakePlugin plugin{};
   FakeObjects objects{plugin};
-  /// Runs and copies that wait for release(), and the events of their ends.
+  /// The held runs and copies, each with the event of its end. release() does them.
   std::vector<std::pair<std::function<void()>, void*>> held{};
-  /// With `keeps_weights`: for each address, the bytes of the first argument there.
+  /// With `keeps_weights`: the bytes that runs read instead of an argument, by its address.
   std::map<const std::byte*, std::vector<std::byte>> kept{};
 };
 FakeState& state();

@@ -11,7 +11,7 @@ namespace weft::testing {
 using namespace pjrt;
 
 FakeState& state() {
-  static auto& all = *new FakeState;  // outlives objects that the process never destroys
+  static auto& all = *new FakeState;  // must outlive objects that the process never destroys
   return all;
 }
 
@@ -62,7 +62,7 @@ void devices(DevicesArgs& args) {
   args.count = client.handles.size();
 }
 
-/// A device is its own description.
+/// Returns the device itself, because a device of the fake is also its own description.
 void description(DescriptionArgs& args) { args.description = args.device; }
 void device_id(DeviceIdArgs& args) { args.id = static_cast<FakeDevice*>(args.description)->id; }
 void device_kind(DeviceKindArgs& args) {
@@ -97,7 +97,7 @@ std::size_t held() {
   return state().held.size();
 }
 
-/// Does what is held.
+/// Does the runs and copies that are held, and sets their events.
 void release() {
   const std::lock_guard lock(state().mutex);
   for (const auto& [work, event] : state().held) {
@@ -108,7 +108,7 @@ void release() {
   state().changed.notify_all();
 }
 
-/// Throws the error that a test has planned for the function, and checks its arguments.
+/// Checks a call. Throws the error that the test has planned for the function, if there is one.
 template <typename Fields>
 void admit(const Function<Fields>& function, const Fields& args) {
   const auto& errors = state().plugin.errors;
@@ -130,7 +130,7 @@ void* entry(void* arguments) {
   }
 }
 
-/// Waits for an event. Meanwhile it releases the mutex, which all other functions hold throughout.
+/// Waits for an event. Releases the mutex while it waits; the other functions always hold it.
 void* await_event(void* arguments) {
   auto& args = *static_cast<EventArgs*>(arguments);
   std::unique_lock lock(state().mutex);

@@ -20,7 +20,7 @@ void* compiled(const std::string& text, std::string_view option_bytes) {
   } catch (const std::invalid_argument& error) {
     throw FakeError(kUnknown, error.what());
   }
-  // With such options, real plug-ins end the process.
+  // Real plug-ins abort the process if they get such options.
   if (executable->options.replicas == 0)
     state().objects.misuse("options without a number of replicas");
   for (const auto& [flag, value] : executable->options.flags) {
@@ -57,8 +57,8 @@ FakeBuffer& readable(void* handle) {
   return buffer;
 }
 
-/// Returns the memory for result `k`: an argument's memory that the result may overwrite, or new
-/// memory.
+/// Returns a buffer for result `k`: it has the memory of an argument that the result may overwrite,
+/// or new memory.
 std::unique_ptr<FakeBuffer> place_result(const FakeExecutable& executable, std::size_t k,
                                          std::span<FakeBuffer* const> arguments,
                                          std::span<const std::int64_t> kept_inputs) {
@@ -76,8 +76,8 @@ std::unique_ptr<FakeBuffer> place_result(const FakeExecutable& executable, std::
   return result;
 }
 
-/// Returns the bytes that a run reads as an argument: with `keeps_weights`, those that were first
-/// at the address.
+/// Returns the bytes that a run reads for an argument. With `keeps_weights`, these are the bytes
+/// that were at the address when a run first read it.
 std::span<std::byte> seen(const FakeExecutable& executable, std::span<std::byte> bytes) {
   const bool is_cured =
       state().plugin.flags_cure && executable.options.flags.contains("xla_cpu_use_xnnpack");
@@ -109,7 +109,8 @@ std::function<void()> run_of(const FakeExecutable& executable,
 }
 
 void product(const FakeRun& run) {
-  // The self-test's operands have equal elements, so that all elements of the product are equal.
+  // All elements of an operand of the self-test are equal, so all elements of the product are
+  // equal.
   const std::span<float> x = run.arguments[0].floats();
   const std::span<float> w = run.arguments[1].floats();
   constexpr std::size_t kDepth = 784, kColumns = 1024;
@@ -217,7 +218,7 @@ void unsafe_pointer(AddressArgs& args) {
 
 namespace {
 
-/// Executes a program on one of the devices of a launch.
+/// Runs a program on one of the devices of a launch.
 void execute_on(const FakeExecutable& executable, const ExecuteArgs& args, std::size_t replica) {
   const auto& expected = executable.signature.arguments;
   std::vector<FakeBuffer*> arguments;
@@ -254,8 +255,6 @@ void execute(ExecuteArgs& args) {
   }
   for (std::size_t i = 0; i < args.device_count; ++i) execute_on(executable, args, i);
 }
-
-// Makes the functions above the modules of the self-test.
 
 void add_self_test() {
   state().plugin.modules = {{"weft_self_test_product", product},

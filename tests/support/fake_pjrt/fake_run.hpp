@@ -18,7 +18,7 @@ void to_host(pjrt::ToHostArgs& args);
 void unsafe_pointer(pjrt::AddressArgs& args);
 void execute(pjrt::ExecuteArgs& args);
 
-/// Adds the modules of weft's self-test to those of the plug-in.
+/// Adds the modules of weft's self-test to the plug-in.
 void add_self_test();
 
 }  // namespace weft::testing

@@ -1,5 +1,5 @@
 #pragma once
-/// Loads a copy of the fake plug-in, so that each test has one of its own.
+/// LoadedFake: a loaded copy of the fake plug-in. Each test has its own copy.
 
 #include <dlfcn.h>
 
@@ -27,8 +27,8 @@ class LoadedFake {
   FakePlugin* operator->() { return plugin_; }
 
  private:
-  /// The copies stay until the process ends. A later file could get the inode of a removed one, and
-  /// dlopen() would take it for the library that is already loaded.
+  /// Returns a new folder for a copy. Copies stay until the process ends, because a new file could
+  /// get the inode of a removed copy, and dlopen() would take the file for the loaded library.
   static std::string new_folder() {
     static std::list<TemporaryFolder> folders;
     return folders.emplace_back().path();

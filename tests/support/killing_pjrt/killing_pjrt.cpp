@@ -41,9 +41,9 @@ struct Kill {
 };
 
 std::atomic<bool> has_step = false;  ///< a step has been compiled, so calls are counted
-std::atomic<int> calls = 0;          ///< of the wanted function
+std::atomic<int> calls = 0;          ///< the number of counted calls of Kill::function
 
-/// Counts a call, and kills the process in the wanted one.
+/// Counts a call of `function`, and kills the process if it is the call that the test chose.
 void count(std::string_view function) {
   const Kill& kill = Kill::wanted();
   if (!has_step || function != kill.function || ++calls != kill.number) return;
@@ -66,7 +66,7 @@ void* compile(void* arguments) {
 
 void* execute(void* arguments) {
   void* const error = real_execute(arguments);
-  count(kExecute.name);  // the run may be in progress
+  count(kExecute.name);  // the process may be killed during the run
   return error;
 }
 
@@ -76,7 +76,7 @@ void* to_host(void* arguments) {
   return error;
 }
 
-/// Puts a function of this plug-in in the place of the real one, which it returns.
+/// Replaces a function in the table with `by`, and returns the function that was there.
 template <typename Fields>
 PluginCall replace(std::vector<std::byte>& table, const Function<Fields>& function, PluginCall by) {
   PluginCall real = nullptr;
@@ -85,7 +85,8 @@ PluginCall replace(std::vector<std::byte>& table, const Function<Fields>& functi
   return real;
 }
 
-/// Returns a copy of the real plug-in's table; empty if it can't be loaded.
+/// Returns a copy of the real plug-in's table with this file's functions. Returns an empty table if
+/// the plug-in can't be loaded.
 std::vector<std::byte> make_table() {
   const char* const path = std::getenv(kRealPluginVariable);
   void* const library = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW | RTLD_LOCAL);

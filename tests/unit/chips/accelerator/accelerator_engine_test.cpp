@@ -1,5 +1,4 @@
-// Tests on the fake plug-in what the engine of chips with memory of their own does with copies,
-// commits and errors.
+// Tests AcceleratorEngine on the fake plug-in: its copies, commits and errors.
 #include "chips/accelerator/accelerator_engine.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +32,7 @@ constexpr std::size_t kWeights = 256, kCounts = 16;
 constexpr std::size_t kWeightBytes = kWeights * sizeof(float),
                       kCountBytes = kCounts * sizeof(float);
 
-/// A program that updates weights and counts. Its chips meet in an all_reduce.
+/// A program that updates weights and counts. It has an all_reduce, so both chips run it together.
 constexpr std::string_view kStep = R"(program(
     %0: f32[512] data "x" [{"data"}], %1: f32[256] param "w" [{}],
     %2: f32[16] opt_state "count" [{}]) {
@@ -45,13 +44,13 @@ constexpr std::string_view kStep = R"(program(
   return %6 "w" [{}] updates 1, %7 "count" [{}] updates 2
 })";
 
-/// The plug-in of all tests in this program, because a process makes one client for it.
+/// Returns the plug-in that all tests share, because a process makes one client for a kind of chip.
 LoadedFake& fake() {
   static LoadedFake loaded;
   return loaded;
 }
 
-/// Adds 7 to the weights and 1 to the counts, whatever the program says.
+/// Simulates a step, in place of the program: adds 7 to the weights and 1 to the counts.
 void compute(const FakeRun& run) {
   const auto add = [&](std::size_t argument, std::size_t result, float more) {
     std::ranges::transform(run.arguments[argument].floats(), run.results[result].floats().begin(),
@@ -67,7 +66,8 @@ std::unique_ptr<Engine> make_engine(testing::EngineSetup setup) {
                                              setup.local_index);
 }
 
-/// Two chips. Chip 0 keeps the weights and chip 1 the counts; each overwrites what the other keeps.
+/// Two chips. Chip 0 keeps versions of the weights, and chip 1 of the counts. Each chip overwrites
+/// the tensor that the other one keeps.
 class AcceleratorEngineTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -103,7 +103,8 @@ class AcceleratorEngineTest : public ::testing::Test {
     chips_->engine(chip).upload(offset, bytes.size(),
                                 [&](std::byte* to) { std::ranges::copy(bytes, to); });
   }
-  /// Runs a step on both chips, each on a thread, and makes its outputs the inputs of the next one.
+  /// Runs a step on both chips, on a thread for each. Then makes the step's outputs the next step's
+  /// inputs.
   void run(std::uint64_t step, std::uint64_t commit) {
     std::vector<std::jthread> threads;
     for (int chip = 0; chip < 2; ++chip) {
@@ -119,7 +120,7 @@ class AcceleratorEngineTest : public ::testing::Test {
     std::swap(buffers_[0].inputs[1], buffers_[0].outputs[0]);
     std::swap(buffers_[1].inputs[2], buffers_[1].outputs[1]);
   }
-  /// Returns the first float at a chip's offset in the arena, whatever its device has.
+  /// Returns the first float at `offset` in the chip's arena, even if the device has a newer one.
   float in_arena(int chip, std::uint64_t offset) {
     float value = 0;
     std::memcpy(&value, chips_->memory().arena(chip) + offset, sizeof value);
@@ -146,7 +147,7 @@ TEST_F(AcceleratorEngineTest, MirrorsEachTensorOnceOnTheChipThatKeepsIt) {
     run(step, step);
     EXPECT_EQ(fake()->bytes_to_host, kWeightBytes + kCountBytes);
     EXPECT_EQ(common_step(chips_->memory()), step);
-    // The arena has the version that was committed, and the devices have the next one.
+    // The arena has the committed version, and the devices have the next version.
     EXPECT_EQ(in_arena(0, weights), 10 + 7 * static_cast<float>(step));
     EXPECT_EQ(in_arena(1, counts), static_cast<float>(step));
     for (int chip = 0; chip < 2; ++chip) {
@@ -160,11 +161,11 @@ TEST_F(AcceleratorEngineTest, MirrorsEachTensorOnceOnTheChipThatKeepsIt) {
 TEST_F(AcceleratorEngineTest, KeepsTheVersionBeforeUntilTheNextHasLanded) {
   run(0, 0);
   run(1, 1);
-  const std::uint64_t before = buffers_[0].outputs[0];  // has version 1, and gets version 3
+  const std::uint64_t before = buffers_[0].outputs[0];  // has version 1, then version 3
   ASSERT_EQ(in_arena(0, before), 17);
   fake()->holds_copies = true;
   std::jthread second([this] { run(2, 2); });
-  while (fake()->held() < 2) std::this_thread::yield();  // both chips copy version 2
+  while (fake()->held() < 2) std::this_thread::yield();  // both chips are copying version 2
   EXPECT_EQ(common_step(chips_->memory()), 1U);
   EXPECT_EQ(in_arena(0, before), 17);
   fake()->release();

@@ -1,5 +1,5 @@
-// Compares weft's declarations of the PJRT C ABI with the header that a plug-in's package has.
-// CMake compiles this file only if it finds such a header.
+// Compares weft's declarations of the PJRT C ABI with the header in a plug-in's package. CMake
+// compiles this file only if it finds such a header.
 
 #include <gtest/gtest.h>
 #include <pjrt_c_api.h>

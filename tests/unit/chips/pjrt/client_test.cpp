@@ -17,8 +17,8 @@ using Pair = std::array<float, 2>;
 using testing::FakeRun;
 using testing::LoadedFake;
 
-/// A client of a fake plug-in that can compute kSum. At its end it expects that nothing was misused
-/// and that every object was destroyed.
+/// A client of a fake plug-in that can compute kSum. At the end, expects that there was no misuse
+/// and that all objects were destroyed.
 class FakeClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -154,7 +154,7 @@ TEST_F(FakeClientTest, PassesOnWhatThePluginRefuses) {
                [&] { x.download(std::as_writable_bytes(std::span(large))); });
 }
 
-/// An error at any call leaves no object behind, as the end of each test checks.
+/// Makes each call fail once. No object may be left after the error.
 TEST_F(FakeClientTest, FreesAllObjectsAfterAnErrorAtAnyCall) {
   const auto use = [&] {
     const auto client = Client::make(client_->plugin(), {}, {});

@@ -11,13 +11,13 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-// XLA's field 3 is the build options: ordinal -1, replicas, partitions, and the devices' ids.
+// Field 3 of XLA's message has the build options: ordinal -1, replicas, partitions, and device ids.
 TEST(CompileOptions, NameTheDeviceOfEachReplica) {
   EXPECT_EQ(hex(CompileOptions{.devices = {0, 1}}.bytes()),
-            "1a1b"                      // build options of 27 bytes
-            "08ffffffffffffffffff01"    // 1: ordinal -1
-            "20022801"                  // 4: two replicas, 5: one partition
-            "4a0a080210011a040a020001"  // 9: two replicas, one computation, ids {0, 1}
+            "1a1b"                      // field 3: build options of 27 bytes
+            "08ffffffffffffffffff01"    // field 1: ordinal -1
+            "20022801"                  // field 4: two replicas, field 5: one partition
+            "4a0a080210011a040a020001"  // field 9: two replicas, one computation, ids {0, 1}
   );
 }
 

@@ -1,4 +1,5 @@
-// Tests that executables are found again in a store, and compiled where they can't be used.
+// Tests that stored executables are used again, and that programs are compiled again if their
+// stored executable can't be used.
 
 #include "chips/pjrt/cpu_devices.hpp"
 
@@ -18,7 +19,8 @@ namespace fs = std::filesystem;
 using testing::kSum;
 using testing::LoadedFake;
 
-/// A folder of executables. Each compile() is as if in a new process, because no executable lives.
+/// A folder of executables. Each compile() does what it does in a new process, because the test
+/// keeps no executable.
 class StoredExecutables : public ::testing::Test {
  protected:
   static std::shared_ptr<Client> client_of(LoadedFake& fake) {
@@ -34,7 +36,7 @@ class StoredExecutables : public ::testing::Test {
     for (const auto& file : fs::directory_iterator(folder_)) files.push_back(file.path());
     return files;
   }
-  /// Expects that one more line has been written, with these words.
+  /// Expects that exactly one line was logged since the last call, and that it contains `words`.
   void expect_line(const std::string& words) {
     ASSERT_EQ(lines_.size(), 1U);
     EXPECT_NE(lines_[0].find(words), std::string::npos) << lines_[0];
@@ -84,7 +86,7 @@ TEST_F(StoredExecutables, ThatAreTornAreCompiledAgain) {
   EXPECT_EQ(fake_->compilations, 4);
 }
 
-/// Two programs whose keys have one hash would have one file.
+/// Simulates two programs whose keys have the same hash, and therefore the same file name.
 TEST_F(StoredExecutables, UnderAnotherKeyAreCompiledAgain) {
   compile();
   const fs::path own = files().at(0);

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using testing::expect_error;
 using testing::TemporaryFolder;
 
-/// A folder with files and a set of variables, which stand for a machine.
+/// A simulated machine: a folder with files, and a set of environment variables.
 class Machine {
  public:
   std::string add(const std::string& name) {
@@ -120,7 +120,7 @@ TEST(Discovery, PrefersTheVirtualEnvironmentAndFindsTheUsersPackages) {
 TEST(Discovery, LoadsTheLibrariesBesideAPluginForGpus) {
   Machine machine;
   machine.add("packages/jax_plugins/xla_cuda13/xla_cuda_plugin.so");
-  machine.add("packages/nvidia/broken/lib/libnccl.so.2");  // isn't a library, and is left out
+  machine.add("packages/nvidia/broken/lib/libnccl.so.2");  // not a library, so it is skipped
   const std::string library = machine.path("packages/nvidia/cublas/lib/libcublas.so.13");
   fs::create_directories(fs::path(library).parent_path());
   fs::copy_file(WEFT_FAKE_PJRT, library);

@@ -78,7 +78,7 @@ TEST(Plugin, RefusesFilesThatArentPlugins) {
                [&] { Plugin::load(path); });
 
   std::filesystem::remove(path);
-  std::filesystem::copy_file("/proc/self/exe", path);  // an ELF file that dlopen() refuses
+  std::filesystem::copy_file("/proc/self/exe", path);  // an ELF file, but dlopen() refuses programs
   expect_error(Errc::unavailable, {path, "can't be loaded"}, [&] { Plugin::load(path); });
 }
 

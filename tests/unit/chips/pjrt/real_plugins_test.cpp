@@ -1,5 +1,5 @@
-// Tests that weft works with real plug-ins of different ages, because the fake plug-in may differ
-// from them.
+// Tests weft with real plug-ins of different versions, because the fake plug-in may behave
+// differently.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -70,7 +70,8 @@ TEST_F(RealPlugins, PassTheSelfTest) {
     test_plugin(*client);
     const CompileFlags flags = client->flags();
     EXPECT_TRUE(flags.contains("xla_cpu_enable_fast_min_max")) << client->plugin().name();
-    // Of the plug-ins' versions of XLA, only that with API 0.81 uses XNNPACK for products.
+    // The self-test sets this flag only for API 0.81, because the other plug-ins don't use XNNPACK
+    // for products.
     EXPECT_EQ(flags.contains("xla_cpu_use_xnnpack"), client->plugin().minor() == 81);
   }
 }
@@ -95,7 +96,8 @@ TEST_F(RealPlugins, LoadWhatTheyHaveSerialized) {
   }
 }
 
-/// Returns the inode of the folder's only file, which each writer replaces.
+/// Returns the inode of the only file in the folder. A file that is written again gets another
+/// inode.
 std::uint64_t inode_of_file_in(const std::string& folder) {
   std::vector<std::uint64_t> inodes;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
@@ -149,7 +151,7 @@ func.func @main(%0: tensor<2xf32>, %1: tensor<i32>) -> tensor<2xf32> {
 }
 )";
 
-/// Adds 100 in a collective and doubles in a custom op. Refuses numbers below 0.
+/// Adds 100 in the collective, and doubles in the custom op. Throws for numbers below 0.
 struct Receiver final : ForeignReceiver {
   void on_collective(const ForeignCall& call) override {
     EXPECT_EQ(call.number, 7);
@@ -190,7 +192,7 @@ TEST_F(RealPlugins, CallTheReceiverOfEachRun) {
     };
     EXPECT_EQ(run({1, 2}), (Pair{202, 204}));
     expect_error(Errc::unavailable, {"chip 3 is gone"}, [&] { run({-1, 2}); });
-    EXPECT_EQ(run({3, 4}), (Pair{206, 208}));  // the process goes on after an error
+    EXPECT_EQ(run({3, 4}), (Pair{206, 208}));  // the plug-in still works after an error
   }
 }
 

@@ -67,7 +67,7 @@ TEST(SelfTest, RefusesAPluginWithoutDevices) {
   expect_error(Errc::unavailable, {"no device in this process"}, [&] { test_plugin(*client); });
 }
 
-/// Other devices have memory of their own, so they can't use the host's memory in place.
+/// Devices other than CPUs don't use the host's memory in place, so these self-tests are skipped.
 TEST(SelfTest, TestsPlacesOnCpusOnly) {
   LoadedFake fake;
   fake->platform = "cuda";

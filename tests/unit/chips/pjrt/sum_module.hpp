@@ -1,5 +1,5 @@
 #pragma once
-/// A program that adds two vectors, and writes the sum to the memory of its third argument.
+/// kSum: a program that adds two vectors and writes the sum to the memory of its third argument.
 
 #include <string_view>
 
