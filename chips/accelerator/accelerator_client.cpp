@@ -41,7 +41,7 @@ std::shared_ptr<pjrt::Client> make_client(DeviceKind kind) {
   }
   client->set_flag("xla_allow_excess_precision", false);  // each op rounds to its dtype
   if (kind == DeviceKind::gpu) {
-    client->set_flag("xla_gpu_enable_scatter_determinism_expander", true);  // same bits each time
+    client->set_flag("xla_gpu_enable_scatter_determinism_expander", true);  // same bits in each run
   }
   pjrt::test_plugin(*client);
   return client;

@@ -42,7 +42,7 @@ struct AcceleratorEngine::State {
   const Mesh& mesh;
   const int position;
   const int local_index;
-  const int chip;  ///< the chip's number in the job, because all chips are on one host
+  const int chip;  ///< the chip's number on the host, which has all chips of the job
   Recorder recorder;
   const WaitPolicy policy;
   Communicator communicator;  ///< for bodies of on_each_chip()

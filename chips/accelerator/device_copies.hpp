@@ -20,9 +20,8 @@ namespace weft {
 /// bytes are on the device if a run has written them there, and otherwise in the arena. A block
 /// that has a part of a new version of the state is called a *version* until it has landed: until
 /// its bytes are in the arena too.
-/// bytes too.
+///
 /// The chip's thread binds, puts and lands blocks. The loop's thread forgets and reads blocks that
-/// no current run uses.
 /// no current run uses.
 class DeviceCopies {
  public:
@@ -41,7 +40,7 @@ class DeviceCopies {
   void forget(std::uint64_t offset, std::size_t bytes);
 
   bool is_version(std::uint64_t offset) const;
-  /// Marks the block as no version of the state, because a later run of the same step replaces it.
+  /// Marks the block as not being a version, because a later run of the same step replaces it.
   void supersede(std::uint64_t offset);
   /// Copies the newest bytes of the range to `to`, without changing the arena. The range must be in
   /// one block.

@@ -47,7 +47,7 @@ class Client : public std::enable_shared_from_this<Client> {
   const std::string& platform() const { return platform_; }  ///< such as "cpu", "cuda" or "tpu"
   const std::string& platform_version() const { return platform_version_; }
   const std::vector<ClientDevice>& devices() const { return devices_; }
-  /// Returns the use of devices()[device]'s memory, or nothing if the plug-in has no statistics.
+  /// Returns the memory statistics of devices()[device], or nothing if the plug-in has none.
   std::optional<DeviceMemory> memory(std::size_t device) const;
 
   /// Sets a flag for all later compilations. compile() drops flags that the plug-in doesn't know.

@@ -15,13 +15,13 @@ using FlagValue = std::variant<bool, std::int64_t, double, std::string>;
 using CompileFlags = std::map<std::string, FlagValue>;
 
 struct CompileOptions {
-  /// The ids of the devices, one for each replica of the program. If it is empty, the program has
-  /// one replica, and each launch names the device.
+  /// The ids of the devices, one for each replica of the program. Without ids, the program has one
+  /// replica, and each launch names the device.
   std::vector<int> devices{};
   CompileFlags flags{};
 
-  /// Returns the options as a serialized CompileOptionsProto of XLA. It always has a number of
-  /// replicas, because plug-ins abort the process without one.
+  /// Returns the options as a serialized CompileOptionsProto of XLA. The number of replicas is
+  /// always set, because plug-ins abort the process without it.
   std::string bytes() const;
 };
 

@@ -31,8 +31,8 @@ class DeviceLease {
   int number_;
 };
 
-/// Leases devices and compiles programs. of_process() is the process's only object, which has all
-/// the clients. Any thread may use it.
+/// Leases devices and compiles programs. of_process() returns the process's only object, which
+/// has all clients. Any thread may use it.
 ///
 /// No two engines use the same device, because a chip that waits in a collective holds a thread of
 /// its client's pool, and the pool may have only one thread for each of the client's devices.
@@ -40,7 +40,7 @@ class CpuDevices {
  public:
   static CpuDevices& of_process();
 
-  /// Returns a free device. `chips` is the number of chips of the caller's mesh in this process: if
+  /// Leases a free device. `chips` is the number of chips of the caller's mesh in this process: if
   /// a new client is needed, it gets enough devices for them. Throws unavailable, with the command
   /// that installs a plug-in, if there is no plug-in for CPUs. Also throws the errors of
   /// Plugin::load(), Client::make() and test_plugin().

@@ -14,13 +14,13 @@ namespace weft::pjrt {
 /// The file of a plug-in.
 struct PluginFile {
   std::string path;
-  /// The kind of its devices, if the name of the file or of its folder tells the kind.
+  /// The kind of the plug-in's devices, if the name of the file or of its folder tells it.
   std::optional<DeviceKind> kind;
   std::string found_by;  ///< the name of an environment variable, or the folder of Python packages
   std::string package_folder{};  ///< the folder of Python packages that contains the file; "": none
 };
 
-/// Returns the value of a variable of the environment, or null.
+/// A function that returns the value of an environment variable, or null.
 using Variable = std::function<const char*(const char* name)>;
 
 /// Returns the plug-ins in the order in which they are tried:

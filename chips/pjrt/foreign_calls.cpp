@@ -14,8 +14,8 @@ constexpr std::string_view kTypeName = "weft.receiver";
 
 using Receive = void (ForeignReceiver::*)(const ForeignCall& call);
 
-/// The ids that plug-ins have given to the type of ForeignReceiver. They are found by the table of
-/// functions, because a handler gets nothing else that identifies its plug-in.
+/// The ids that plug-ins have given to the type of ForeignReceiver. The key is the plug-in's table
+/// of functions, because a handler gets nothing else that identifies its plug-in.
 class TypeIds {
  public:
   void add(const FfiApi* api) {
@@ -26,7 +26,7 @@ class TypeIds {
     const std::lock_guard lock(mutex_);
     return ids_.at(api);
   }
-  /// The id that the plug-in gave with which this thread is registering handlers.
+  /// The id from the plug-in with which this thread is registering handlers.
   static inline thread_local std::int64_t registering = 0;
 
  private:
@@ -36,7 +36,7 @@ class TypeIds {
 TypeIds type_ids;
 
 /// If the plug-in asks for the handler's version, answers with the plug-in's own version. Returns
-/// whether it asked.
+/// whether the plug-in asked.
 bool answers_version(const FfiFrame& frame) {
   for (auto* at = static_cast<Extension*>(frame.head.extension); at != nullptr; at = at->next) {
     if (at->type != FfiMetadataExtension::kType) continue;

@@ -18,7 +18,7 @@ struct ForeignCall {
   std::int64_t number = 0;  ///< the value of the target's number attribute
 };
 
-/// Receives the foreign calls of one run after another. They come on threads of the plug-in.
+/// Receives the foreign calls of one run after another. Threads of the plug-in make the calls.
 class ForeignReceiver {
  public:
   virtual ~ForeignReceiver() = default;
@@ -30,7 +30,8 @@ class ForeignReceiver {
 };
 
 /// Registers weft's functions with the plug-in, once in a process. The plug-in compiles programs
-/// that call these functions only afterwards. Throws unavailable if it has no foreign calls.
+/// that call these functions only afterwards. Throws unavailable if the plug-in has no foreign
+/// calls.
 void register_foreign_calls(const Plugin& plugin);
 
 /// Connects runs with the object that receives their calls. The context must outlive the runs.

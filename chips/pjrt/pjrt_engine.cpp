@@ -51,7 +51,7 @@ class LaunchThread {
     changed_.wait(lock, [this] { return !work_; });
   }
 
-  /// Marks the work as waiting for another chip as long as the Pause lives, on any thread.
+  /// While a Pause exists, on any thread, the work counts as waiting for another chip.
   class Pause {
    public:
     explicit Pause(LaunchThread& thread) : thread_(thread) { thread_.set_paused(true); }
@@ -198,7 +198,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   }
 
   /// Returns the version of the plan `of` with the homes `at`. Compiles the version if it is
-  /// missing, which the board shows.
+  /// missing, and shows this on the board.
   const PjrtPlan::Version& version_of(const PjrtPlan& of, const std::vector<OutputHome>& at) const {
     const auto found = of.versions.find(at);
     if (found != of.versions.end()) return found->second;

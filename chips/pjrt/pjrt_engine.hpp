@@ -11,8 +11,9 @@
 namespace weft {
 
 /// The plug-in's compiler makes one program of all steps of a plan. The program reads and writes
-/// the arena in place. For each collective, it calls weft, which carries out the collective as for
-/// other chips of the CPU. So errors name the missing chip, and the process survives them.
+/// the arena in place. For each collective, this program calls weft, which carries out the
+/// collective as for other chips of the CPU. So errors name the missing chip, and the process
+/// survives them.
 ///
 /// A run that updates state begins only when all chips have committed the step, because the program
 /// may write the new state at any time.

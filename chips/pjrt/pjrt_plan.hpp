@@ -35,7 +35,7 @@ struct PjrtPlan final : LoadedPlan {
   bool has_updates = false;             ///< whether an output updates an input
   std::vector<Collective> collectives;  ///< indexed by number in StableHlo::collectives
   std::map<OpId, BoundCustomCall> custom_ops;
-  /// The versions by homes. The chip's thread adds a version when a run first needs it.
+  /// Versions by their homes. The chip's thread adds a version when a run first needs it.
   mutable std::map<std::vector<OutputHome>, Version> versions;
 };
 

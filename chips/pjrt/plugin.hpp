@@ -40,11 +40,11 @@ class Plugin {
   /// Since this minor version, the ABI only gets additions. Older plug-ins are refused.
   static constexpr int kMinorMin = 57;
 
-  /// Loads the plug-in of this file, or returns it if the process has loaded it before. Sets
-  /// TF_CPP_MIN_LOG_LEVEL, which makes XLA log less, unless it is set. Throws not_found if there is
-  /// no such file, version if the plug-in is too old or has another major version, and unavailable
-  /// if the file is for another kind of processor, isn't a plug-in, lacks libraries, or lacks a
-  /// function that weft calls.
+  /// Loads the plug-in of this file, or returns it if the process has loaded it before. Sets the
+  /// variable TF_CPP_MIN_LOG_LEVEL, if it isn't set, to make XLA log less. Throws not_found if
+  /// there is no such file, version if the plug-in is too old or has another major version, and
+  /// unavailable if the file is for another kind of processor, isn't a plug-in, lacks libraries, or
+  /// lacks a function that weft calls.
   static const Plugin& load(const std::string& path);
 
   Plugin(const Plugin&) = delete;

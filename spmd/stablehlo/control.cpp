@@ -28,7 +28,7 @@ HloValue with_part(HloWriter& w, const HloValue& stack, const HloValue& part,
   return w.op("dynamic_update_slice", operands, stack.type);
 }
 
-/// Lowers item to the part of operand 1 at the number of the iteration in dim 0.
+/// Lowers item to the part of operand 1 whose index in dim 0 is the iteration's number (operand 0).
 HloValue lower_item(const HloOp& op) {
   HloWriter& w = op.write();
   HloDims sizes = op.operand_type(1).dims;

@@ -14,7 +14,8 @@ HloValue same_name(const HloOp& op) {
   return op.write().op(to_string(op.kind()), op.operands, op.type);
 }
 
-/// Lowers an op on pred. In StableHLO it has the name of the op on bits, without weft's prefix.
+/// Lowers an op on pred. StableHLO uses the names of the ops on bits: weft's name without the
+/// prefix.
 HloValue logical(const HloOp& op) {
   constexpr std::string_view kPrefix = "logical_";
   return op.write().op(to_string(op.kind()).substr(kPrefix.size()), op.operands, op.type);

@@ -72,7 +72,7 @@ class HloWriter {
 
   HloValue unary(std::string_view kind, const HloValue& x) { return op(kind, {x}, x.type); }
   /// The operands of binary ops, given in braces. Every compiler evaluates a list in braces from
-  /// left to right, so calls in this list append their ops in the same order everywhere.
+  /// left to right, so calls in such a list append their ops in the same order everywhere.
   struct Pair {
     const HloValue& a;
     const HloValue& b;

@@ -1,5 +1,5 @@
 #pragma once
-/// The target of weft's compiler for chips whose programs a compiler of StableHLO makes.
+/// The target of weft's compiler for chips that have a compiler of StableHLO.
 
 #include "spmd/target/target.hpp"
 

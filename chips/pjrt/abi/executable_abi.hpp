@@ -37,7 +37,7 @@ struct CountArgs {
   void* executable;
   std::size_t count;
 };
-/// The bytes that a program needs on a device. weft doesn't read the fields after these.
+/// The bytes that a program needs on a device. Later fields, which weft doesn't read, are left out.
 struct CompiledMemoryArgs {
   Head head;
   void* executable;
