@@ -64,7 +64,7 @@ TEST(Messages, OfAJobOnOneHostAreThoseOfItsLoops) {
                  {"ended", workers}};
     Counts sent{{"start", workers}, {"grant", workers}, {"admit", workers}, {"stop", workers}};
     if (workers > 1) {
-      begun["data"] = 3 * workers;  // the hashes of the inputs of runs 1, 2 and 4
+      begun["data"] = 3 * workers;  // each worker sends hashes of its inputs in runs 1, 2 and 4
       sent["asked"] = workers - 1;
       sent["peerended"] = workers * (workers - 1);
     }
