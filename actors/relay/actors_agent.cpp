@@ -35,10 +35,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCountInterval{1};
 constexpr std::chrono::milliseconds kLinkInterval{5};
-/// The longest time of one call of another agent; in between, the end of host 0 is noticed.
+/// The longest time of one attempt to dial another agent. The end of host 0 is noticed between two
+/// attempts.
 constexpr std::chrono::milliseconds kDialPatience{5000};
-/// Host 0 counts a host as lost after host_timeout_s. An agent counts host 0 as gone a bit earlier,
-/// so that its processes have ended when others take their place.
+/// Host 0 counts a host as lost after a silence of host_timeout_s. An agent counts host 0 as lost
+/// after this share of that time, so that the agent's processes have ended before others replace
+/// them.
 constexpr double kAgentsShare = 0.8;
 
 class ActorsAgent {
@@ -89,13 +91,14 @@ class ActorsAgent {
  private:
   // --- The main thread ---
 
-  /// Does what the other thread has asked for. Returns whether this host's part of the system ends.
+  /// Runs what the thread weft.hosts has queued for this thread. Returns whether this host's part
+  /// of the system has to end.
   bool must_end() {
     while (const auto what = commands_.pop()) (*what)();
     return exit_code_.has_value();
   }
 
-  /// Connects this host with all others. Host 0 may end meanwhile.
+  /// Connects this host with all others. Returns early if the system ends meanwhile.
   void join() {
     const int index = reached_.place.index;
     std::unique_ptr<WireDoor> door = open_agents_door(reached_);
@@ -131,7 +134,8 @@ class ActorsAgent {
     relay_.send(0, HostOp::ready, MessageWriter());
   }
 
-  /// Dials another agent, or waits for its call. Returns false if this host's part has to end.
+  /// Connects with another agent: dials one of a lower number, and waits for one of a higher number
+  /// to dial. Returns false if this host's part has to end.
   bool connect(int other, const WelcomeOrder& welcome) {
     std::string why = "it hasn't dialled this host";
     while (!relay_.has_link(other)) {
@@ -246,8 +250,8 @@ class ActorsAgent {
     }
   }
 
-  /// Tells host 0 once of each function of an actor here that runs for too long. Only processes of
-  /// this host write the begin of a function into this host's table.
+  /// Tells host 0 once about each function of an actor that has run for too long on this host. In
+  /// this host's table, only functions of this host's processes have a begin time.
   void look_for_hangs() {
     const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
     for (const auto& [mesh, limit_s] : hang_limits_) {
@@ -293,7 +297,7 @@ class ActorsAgent {
     kick();
   }
 
-  /// Returns the memory of the keeper's stand-in, which has that of all processes.
+  /// Returns the memory of the keeper's stand-in, which gives access to that of all processes.
   LaneNode& keepers() {
     if (keepers_ == nullptr) {
       const PeerLife life = peers_.life(kKeeperSlot);
@@ -304,7 +308,7 @@ class ActorsAgent {
     return *keepers_;
   }
 
-  /// Makes the processes of this host look at the table of actors.
+  /// Wakes the processes of this host, so that they read the table of actors again.
   void kick() {
     wake_all(actors_.head().changes);
     for (std::uint32_t slot = 0; slot < kPeerCountMax; ++slot) {
@@ -319,7 +323,7 @@ class ActorsAgent {
     }
   }
 
-  /// Returns whether it must be called again soon.
+  /// Does what is due from time to time. Returns whether it must be called again soon.
   bool on_tick() {
     std::erase_if(burials_, [this](const std::unique_ptr<Burial>& burial) {
       try {
@@ -344,22 +348,22 @@ class ActorsAgent {
   const Clock::time_point deadline_;
   ReachedHost reached_;
   const std::uint32_t host_;
-  JobPlace place_;  ///< of the memory of this part of the system
+  JobPlace place_;  ///< owns the memory of this host's part of the system
   PeerTable peers_;
   ActorTable actors_;
   WorkerCommand command_;
   WorkerProcesses processes_;
-  WakeQueue<std::function<void()>> commands_;  ///< for the main thread
+  WakeQueue<std::function<void()>> commands_;  ///< functions that the main thread shall call
   std::optional<int> exit_code_;
   std::promise<WelcomeOrder> welcome_;
-  // The next seven belong to the thread weft.hosts.
+  // Only the thread weft.hosts uses the next seven members.
   bool is_welcome_ = false;
   bool has_ended_ = false;
   std::shared_ptr<LaneNode> keepers_;
   std::vector<std::unique_ptr<Burial>> burials_;
   Clock::time_point next_counts_{};
   std::map<std::uint32_t, double> hang_limits_;      ///< by mesh, in seconds
-  std::map<ActorNumber, std::uint64_t> told_hangs_;  ///< when the function began that was told
+  std::map<ActorNumber, std::uint64_t> told_hangs_;  ///< by actor: begin of the reported function
   HostRelay relay_;
 };
 

@@ -18,8 +18,8 @@ namespace weft {
 enum class FrameKind : std::uint32_t {
   message = 1,  ///< a message of a lane, with the tensors of its blocks
   order = 2,    ///< `heading.kind` is a HostOp; the body is its argument
-  /// `to` has taken `heading.target` messages with `heading.call` bytes of tensors, which were sent
-  /// to its port; so many more may be sent.
+  /// Process `to` has taken `heading.target` messages with `heading.call` bytes of tensors from its
+  /// port. The receiver of the frame may send as many more to that port.
   credit = 3,
   cancel = 4,  ///< process `from` doesn't wait for its call `heading.call` any more
   beat = 5,    ///< the sender lives; sent once a second
@@ -35,15 +35,15 @@ struct FrameHead {
   LaneHeading heading{};
   std::uint32_t port = 0;
   std::uint32_t reserved = 0;
-  /// The number of orders of host 0 that the sender has obeyed. The taker must have obeyed as many
-  /// before it takes the frame, so that it knows what the sender knew.
+  /// The number of host 0's orders that the sender has obeyed. The receiver takes the frame only
+  /// when it has obeyed as many, so that it knows what the sender knew.
   std::uint64_t obeyed = 0;
 
   static constexpr std::uint32_t kMagic = 0x316e'6c77;  // "wln1"
 };
 static_assert(sizeof(FrameHead) == 64);
 
-/// The most bytes of a tensor's block that a frame may say.
+/// The largest size that a frame may state for the block of a tensor, in bytes.
 inline constexpr std::uint64_t kFrameBlockBytesMax = std::uint64_t{1} << 40U;
 
 /// A frame that is to be sent. Its memory must not change until it has been sent.
@@ -51,7 +51,7 @@ struct HostFrame {
   FrameHead head{};
   std::vector<std::byte> bytes{};                     ///< sizes of the blocks, then the body
   std::vector<std::span<const std::byte>> tensors{};  ///< the blocks' bytes
-  std::shared_ptr<const void> keeps{};                ///< what the tensors lie in
+  std::shared_ptr<const void> keeps{};                ///< the owner of the tensors' memory
 
   std::uint64_t tensor_bytes() const {
     std::uint64_t sum = 0;

@@ -23,11 +23,11 @@ enum class HostOp : std::uint32_t {
   cut = 5,     ///< LostHost: the link to another agent is lost
   counts = 6,  ///< CountNews
   hung = 7,    ///< HungNews
-  // From host 0 to an agent. An agent counts those that it has obeyed.
+  // From host 0 to an agent, which counts the orders that it has obeyed.
   welcome = 16,  ///< WelcomeOrder
   peer = 17,     ///< PeerOrder: a process has been added, has joined, or has died
   change = 18,   ///< TableChange
-  kick = 19,     ///< positions have changed: waiting processes shall look
+  kick = 19,     ///< waiting processes shall read the actor table again
   start = 20,    ///< StartOrder
   kill = 21,     ///< KillOrder
   gone = 22,     ///< LostHost: that host is lost
@@ -39,7 +39,7 @@ struct JoinNews {
   std::string machine{};
   std::int32_t pid = 0;
   std::int32_t host_count = 0;
-  std::string address{};  ///< at which agents of higher numbers reach this one
+  std::string address{};  ///< address at which agents with higher host numbers reach this agent
 };
 
 struct WelcomeOrder {
@@ -61,7 +61,7 @@ struct PeerOrder {
 };
 
 struct StartOrder {
-  std::int32_t number = 0;  ///< of the process among those that the keeper has started
+  std::int32_t number = 0;  ///< number among the processes that the keeper has started
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
   std::uint32_t ports = 0;
@@ -73,7 +73,7 @@ struct KillOrder {
 
 struct EndedNews {
   ProcessEnded ended{};
-  std::string why{};  ///< it couldn't be started; "": it has ended
+  std::string why{};  ///< why the process couldn't be started; "" if it was started and has ended
 };
 
 struct LostHost {
@@ -81,14 +81,14 @@ struct LostHost {
   std::string why{};
 };
 
-/// A function of an actor has run longer than Supervision::hang_timeout_s.
+/// Reports a function of an actor that has run longer than Supervision::hang_timeout_s.
 struct HungNews {
   std::uint32_t actor = 0;  ///< an ActorNumber
-  std::uint32_t slot = 0;   ///< of its process
+  std::uint32_t slot = 0;   ///< slot of the actor's process
   std::uint32_t incarnation = 0;
 };
 
-/// Counts of a host since its last news.
+/// What a host has counted since its last CountNews.
 struct CountNews {
   std::uint64_t copied_tensors = 0;
   std::uint64_t lost_tells = 0;
@@ -101,7 +101,7 @@ MessageWriter written(const Order& order) {
   MessageCodec<Order>::put(out, order);
   return out;
 }
-/// Throws corrupt.
+/// Returns the order that the bytes contain. Throws corrupt.
 template <typename Order>
 Order read_order(std::span<const std::byte> body) {
   MessageReader in(body);

@@ -19,9 +19,9 @@ namespace {
 constexpr std::chrono::seconds kBeatInterval{1};
 constexpr std::chrono::milliseconds kLookInterval{100};
 constexpr std::chrono::milliseconds kBusyInterval{20};
-/// The time after which a message that found a lane full is tried again.
+/// The time after which a message whose lane was full is tried again.
 constexpr std::chrono::milliseconds kRetryAfter{1};
-/// So many messages, or bytes, are credited together.
+/// Credits for this many messages or bytes are sent at once, the others every kLookInterval.
 constexpr std::uint32_t kCreditMessages = StandIn::kWindow / 4;
 constexpr std::uint64_t kCreditBytes = StandIn::kWindowBytes / 4;
 constexpr std::chrono::seconds kLinger{2};
@@ -37,7 +37,7 @@ HostRelay::~HostRelay() {
     return std::ranges::any_of(links(), [](const auto& each) { return each->link->has_unsent(); });
   };
   while (thread_.joinable() && has_unsent() && Clock::now() < deadline) {
-    ::poll(nullptr, 0, 1);  // the thread sends
+    ::poll(nullptr, 0, 1);  // meanwhile, the thread sends
   }
   must_stop_.store(true);
   wake_.wake();
@@ -113,7 +113,7 @@ std::vector<std::shared_ptr<HostRelay::Linked>> HostRelay::links() const {
   return all;
 }
 
-/// Lets hosts in that have greeted.
+/// Adds links to the hosts whose greeting has succeeded.
 void HostRelay::admit() {
   std::vector<std::pair<int, TlsSession>> admitted;
   {
@@ -139,7 +139,7 @@ void HostRelay::send_frame(int host, std::unique_ptr<HostFrame> frame) {
     const auto found = links_.find(host);
     if (found != links_.end()) link = found->second->link;
   }
-  if (link == nullptr) return;  // the host is lost, which the keeper will tell
+  if (link == nullptr) return;  // the host is lost, as the keeper will report
   frame->head.obeyed = obeyed_.load();
   if (!link->send(std::move(frame))) wake_.wake();
 }
@@ -179,7 +179,7 @@ void HostRelay::run() {
         try {
           each->tell_cancels();
         } catch (const Error&) {
-          continue;  // memory can't be mapped now; the next look tries it again
+          continue;  // the next check tries again
         }
       }
       tell_credits();
@@ -198,7 +198,7 @@ void HostRelay::wait(std::chrono::milliseconds longest) {
   }
   for (const auto& linked : links()) {
     if (linked->link->is_held()) {
-      longest = std::min(longest, kRetryAfter);  // its bytes would end the wait at once
+      longest = std::min(longest, kRetryAfter);  // its unread bytes would end the wait at once
     } else {
       linked->link->add_events(events_);
     }
@@ -206,7 +206,7 @@ void HostRelay::wait(std::chrono::milliseconds longest) {
   ::poll(events_.data(), events_.size(), static_cast<int>(longest.count()));
 }
 
-/// Takes what has come over a link. Returns whether there may be more at once.
+/// Takes the frames that have arrived over a link. Returns whether more may be ready.
 bool HostRelay::take_from(Linked& linked) {
   LaneLink& link = *linked.link;
   const auto may_take = [&](const FrameHead& head) {
@@ -220,7 +220,7 @@ bool HostRelay::take_from(Linked& linked) {
       handle(link.host(), std::move(*frame));
     }
     return true;
-  } catch (const std::exception& error) {  // whatever the other host sends, this one goes on
+  } catch (const std::exception& error) {  // bytes of another host must not end this host
     link.end(error.what());
     return false;
   }
@@ -261,10 +261,10 @@ void HostRelay::handle_message(int host, ArrivingFrame&& frame) {
   }
 }
 
-/// Returns false if the frame must wait for room.
+/// Delivers a frame to its receiver. Returns false if the frame must wait for room.
 bool HostRelay::deliver(int host, const ArrivingFrame& frame) {
   const std::shared_ptr<StandIn> from = stand_in(frame.head.from);
-  if (from == nullptr) {  // it has died, but its host shares the credits among all of its senders
+  if (from == nullptr) {  // the sender has died, but all senders of its host share the credits
     note_lost_tell(frame);
     note_taken(host, frame);
     return true;
@@ -273,7 +273,7 @@ bool HostRelay::deliver(int host, const ArrivingFrame& frame) {
     if (!from->deliver(frame)) return false;
   } catch (const Error& error) {
     from->drop(frame);
-    // The loss of the process says more to who waits for an answer, and its port has no credits.
+    // The caller will learn that the process is lost, and a lost process needs no credits.
     if (error.code() == Errc::peer_lost) return true;
     refuse(host, frame, error);
   }
@@ -281,8 +281,8 @@ bool HostRelay::deliver(int host, const ArrivingFrame& frame) {
   return true;
 }
 
-/// Says that a message can't be delivered: to its caller, or if it is an answer, to this host's
-/// process that waits for it.
+/// Reports that a message can't be delivered. If it is a call, its caller gets the error; if it
+/// is an answer, the process of this host that waits for it does.
 void HostRelay::refuse(int host, const ArrivingFrame& frame, const Error& error) {
   const FrameHead& head = frame.head;
   note_lost_tell(frame);
@@ -354,7 +354,7 @@ void HostRelay::tell_credits() {
 void HostRelay::look_at_links(Clock::time_point now) {
   const bool stood_still = now - std::exchange(last_turn_, now) > kStandstill;
   for (const auto& linked : links()) {
-    // Nothing is read from a held link, so it only looks silent.
+    // Nothing is read from a held link, so its silence means nothing.
     if (linked->link->has_moved() || linked->link->is_held() || stood_still) linked->heard = now;
     const auto silent = now - linked->heard;
     const std::chrono::nanoseconds limit = linked->silence_max.load();

@@ -1,6 +1,6 @@
 #pragma once
-/// HostRelay: joins the memory of this host with those of the other hosts of an actor system. It
-/// has a link to each host, and a StandIn for each process of another host.
+/// HostRelay: connects this host's part of an actor system with the other hosts. It has a link to
+/// each host, and a StandIn for each process of another host.
 
 #include <atomic>
 #include <chrono>
@@ -28,54 +28,55 @@
 namespace weft {
 
 struct RelayOptions {
-  std::string system{};  ///< its name
+  std::string system{};  ///< the system's name
   std::uint32_t host = 0;
   std::uint32_t host_count = 1;
 };
 
-/// The thread `weft.hosts` takes from all links, and calls the hooks. The other functions are
-/// thread-safe.
+/// The thread `weft.hosts` takes the frames that arrive over all links, and calls the hooks. The
+/// public functions are thread-safe.
 class HostRelay {
  public:
   using Clock = std::chrono::steady_clock;
   struct Hooks {
-    /// Throws corrupt for an order that can't be; the link is then lost.
+    /// Throws corrupt if the order is malformed or not allowed; the relay then ends the link.
     std::function<void(int host, HostOp op, std::span<const std::byte> body)> on_order{};
     std::function<void(int host, const std::string& why)> on_lost{};
     /// Called at least every 100 ms; at least every 20 ms after a call that returned true.
     std::function<bool()> on_tick{};
   };
 
-  /// `peers` and `actors` must outlive it.
+  /// `peers` and `actors` must outlive the relay.
   HostRelay(PeerTable& peers, ActorTable& actors, RelayOptions options, Hooks hooks);
   ~HostRelay();
   HostRelay(const HostRelay&) = delete;
   HostRelay& operator=(const HostRelay&) = delete;
 
-  /// Begins to take from the links.
+  /// Starts the thread, which takes the frames of all links.
   void start();
   void add_link(int host, TlsSession session);
-  /// Lets other hosts with higher numbers in. `generation` is that of their preambles.
+  /// Accepts connections of hosts with higher numbers. `generation` is that of their preambles.
   void open_door(std::unique_ptr<WireDoor> door, std::uint64_t generation);
   void close_door();
   bool has_link(int host) const;
-  /// Ends the link to a host, for which on_lost isn't called then.
+  /// Ends the link to a host, without a call of on_lost.
   void drop(int host, const std::string& why);
-  /// A longer silence of a host is its loss; 0: none is.
+  /// Sets how long a host may be silent before it counts as lost; 0: without limit.
   void set_silence_max(int host, std::chrono::nanoseconds silence_max);
 
   void send(int host, HostOp op, const MessageWriter& body);
-  /// All hosts get what several threads send in one order.
+  /// Sends an order to all other hosts. If several threads call it, all hosts get the orders in the
+  /// same sequence.
   void send_all(HostOp op, const MessageWriter& body);
-  /// Counts an order of host 0 that was obeyed.
+  /// Counts one more order of host 0 as obeyed.
   void count_obeyed() { obeyed_.fetch_add(1); }
 
-  /// Throws no_space, io.
+  /// Adds a StandIn for the process. Throws no_space, io.
   void add_stand_in(const PeerFacts& facts, std::size_t heap_bytes);
   std::shared_ptr<StandIn> stand_in(PeerId peer) const;
-  /// Ends the stand-in of a process that has died, if it has one.
+  /// Ends the stand-in of a process that has died, if there is one.
   void end_stand_in(PeerId peer);
-  /// Returns whether nothing of an ended stand-in is in use any more.
+  /// Returns whether nothing uses the ended stand-in of the process any more.
   bool has_forgotten(PeerId peer);
 
  private:
@@ -88,7 +89,7 @@ class HostRelay {
     std::uint32_t messages = 0;
     std::uint64_t bytes = 0;
   };
-  using Place = std::pair<std::uint64_t, std::uint32_t>;  ///< a PeerId as a word, a port
+  using Place = std::pair<std::uint64_t, std::uint32_t>;  ///< receiver's word(), and port
 
   void run();
   void wait(std::chrono::milliseconds longest);
@@ -123,7 +124,7 @@ class HostRelay {
   std::vector<std::shared_ptr<StandIn>> ending_;                 // guarded by mutex_
   std::unique_ptr<WireDoor> door_;                               // guarded by mutex_
   std::uint64_t generation_ = 0;                                 // guarded by mutex_
-  // The rest belongs to the thread.
+  // Only the thread uses the members below.
   std::map<Place, std::deque<std::pair<int, ArrivingFrame>>> waiting_;
   std::map<std::pair<int, Place>, Credit> credits_;  ///< by host and place
   std::vector<pollfd> events_;

@@ -9,10 +9,10 @@
 namespace weft {
 namespace {
 
-/// After so many turns of the connection, take() lets others have it.
+/// After this many turns, take() returns, so that other links get their turn.
 constexpr int kTurns = 8;
 
-/// A body with the places of its tensors has at most this many times the bytes of a lane's body.
+/// The limit for the body of a frame, as a multiple of the limit for the body of a lane.
 constexpr std::uint32_t kBodiesMax = 16;
 
 /// Throws corrupt for a head that no host of this build writes.

@@ -20,41 +20,41 @@
 
 namespace weft {
 
-/// A frame that arrives: where its tensors go, and what came.
+/// A frame that arrives, and the memory for its tensors.
 struct ArrivingFrame {
   FrameHead head{};
   std::vector<std::uint64_t> sizes{};
   std::vector<std::byte> body{};
-  std::vector<BlockId> blocks{};        ///< in which the tensors lie; empty if they were dropped
+  std::vector<BlockId> blocks{};  ///< blocks that hold the tensors; empty if they were dropped
   std::shared_ptr<const void> keeps{};  ///< the owner of the blocks
   std::string why_dropped{};
-  bool is_uncredited = false;  ///< this host has made it, in place of an answer
+  bool is_uncredited = false;  ///< made by this host in place of a lost answer: no credit is due
 };
 
-/// Any thread may send; one thread takes.
+/// Any thread may call send(), but only one thread take().
 class LaneLink {
  public:
-  /// Makes memory for the tensors of a frame: sets `blocks`, and returns their bytes. If it returns
-  /// nothing, the tensors are dropped.
+  /// Allocates memory for the tensors of a frame: sets `blocks`, and returns the blocks' bytes. If
+  /// it returns no memory, the tensors are dropped.
   using Allocate = std::function<std::vector<std::span<std::byte>>(ArrivingFrame& frame)>;
   /// Returns whether a frame may be taken now.
   using MayTake = std::function<bool(const FrameHead& head)>;
 
-  /// `host` is the number of the host at the other end, whose greeting has succeeded.
+  /// `session` leads to the host with the number `host`; its greeting has succeeded.
   LaneLink(int host, TlsSession session);
 
   int host() const { return host_; }
-  /// Sends what the connection takes now. Returns false if some is left, which the thread that
-  /// takes then sends. Does nothing once the link is lost.
+  /// Sends as many bytes as the connection accepts now. Returns false if bytes are left, which the
+  /// thread that calls take() sends later. Does nothing once the link is lost.
   bool send(std::unique_ptr<HostFrame> frame);
 
-  /// The rest is for the thread that takes. Moves bytes on, and returns the next whole frame. A
-  /// frame that may not be taken stops all behind it, before there is memory for its tensors.
-  /// Throws corrupt for bytes that can't be a frame.
+  /// Only the thread that calls take() may use this and the functions below. Moves bytes on, and
+  /// returns the next complete frame. A frame that may not be taken holds up all behind it, before
+  /// memory is allocated for its tensors. Throws corrupt for bytes that can't be a frame.
   std::optional<ArrivingFrame> take(const MayTake& may_take, const Allocate& allocate);
-  /// Whether the last take() has found a frame that may not be taken.
+  /// Returns whether the last take() was held up by a frame that may not be taken yet.
   bool is_held() const { return is_held_; }
-  /// Whether the last take() has left something that it could have moved.
+  /// Returns whether the last take() stopped early, although it could have moved more bytes.
   bool has_more() const { return has_more_; }
   /// Returns whether any bytes were moved since the last call.
   bool has_moved() { return std::exchange(has_moved_, false); }
@@ -62,7 +62,7 @@ class LaneLink {
   bool has_unsent();
   /// Returns why the link is lost; nothing if it is up.
   std::optional<std::string> why_lost();
-  /// Delivers nothing more, and forgets the frames that aren't sent yet.
+  /// Ends the link: delivers nothing more, and drops the frames that aren't sent yet.
   void end(const std::string& why);
 
  private:
@@ -76,7 +76,7 @@ class LaneLink {
 
   const int host_;
   std::mutex mutex_;
-  TlsWire wire_;  // this and the rest are guarded by mutex_
+  TlsWire wire_;  // guarded by mutex_, like all below if not noted
   struct Sent {
     std::unique_ptr<HostFrame> frame;
     std::size_t posts_left;
@@ -86,11 +86,11 @@ class LaneLink {
   Part part_ = Part::head;
   ArrivingFrame arriving_{};
   std::vector<std::byte> bytes_{};
-  std::vector<std::byte> dropped_{};  ///< takes tensors that nobody wants
+  std::vector<std::byte> dropped_{};  ///< receives tensors that are dropped
   std::string why_{};
-  bool has_more_ = false;   // of the thread that takes
-  bool has_moved_ = false;  // of the thread that takes
-  bool is_held_ = false;    // of the thread that takes
+  bool has_more_ = false;   // only the thread that calls take() uses it
+  bool has_moved_ = false;  // only the thread that calls take() uses it
+  bool is_held_ = false;    // only the thread that calls take() uses it
   bool is_ended_ = false;
 };
 

@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kPurpose = "weft lanes 1";
-/// The channel of the preambles: those of jobs are below it.
+/// The channel of the preambles, above the channels of all jobs.
 constexpr std::uint32_t kLaneChannel = 16;
 constexpr std::chrono::milliseconds kDialAgainAfter{100};
 constexpr std::chrono::seconds kOneAddress{5};
@@ -42,7 +42,7 @@ WirePreamble preamble(const std::string& system, std::uint64_t generation, std::
 
 void log_line(const std::string& line) { logger("weft.trainer")->warn("{}", line); }
 
-/// Reads the other side's preamble, of which dial_tls() has seen the beginning.
+/// Reads the other side's preamble, whose first bytes have arrived when dial_tls() returns.
 WirePreamble read_preamble(TlsSession& session, Clock::time_point deadline) {
   WirePreambleBytes bytes{};
   std::size_t done = 0;

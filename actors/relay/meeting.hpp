@@ -1,6 +1,6 @@
 #pragma once
-/// The meeting of the hosts of an actor system: they greet each other as the chips of a job do, in
-/// a channel of their own, and find host 0 as the hosts of a job find the trainer.
+/// Connects the hosts of an actor system with each other. They find host 0 as the hosts of a job
+/// find the trainer, and exchange preambles as the chips of a job do, in a channel of their own.
 
 #include <chrono>
 #include <cstdint>
@@ -21,12 +21,12 @@
 namespace weft {
 
 /// Returns the place of this process among the hosts of an actor system, with the folder, network
-/// and ports of the options. Ends the process if its launcher has started it as a second one of a
-/// host. Throws as start_place() does.
+/// and ports of the options. Ends the process if its launcher has started several on this host and
+/// this isn't the first. Throws as start_place() does.
 HostPlace actors_place(const ActorHosts& options);
 
-/// The door by which agents reach host 0, and the rendezvous file that names its address, if the
-/// hosts meet by one. The file is removed with this object.
+/// The door through which agents reach host 0. If the hosts find the address in a rendezvous file,
+/// `file` owns that file and removes it at the end.
 struct ActorsMeeting {
   std::unique_ptr<WireDoor> door;
   std::unique_ptr<Rendezvous> file;
@@ -34,7 +34,7 @@ struct ActorsMeeting {
 /// Listens for the agents, as host 0. Throws io, invalid_argument.
 ActorsMeeting open_meeting(HostPlace place, const ActorHosts& options, const std::string& system);
 
-/// The connection to host 0, and the place with its address and secret.
+/// The connection to host 0, and the place of this host, with host 0's address and secret.
 struct ReachedHost {
   HostPlace place;
   TlsSession session;
@@ -43,7 +43,7 @@ struct ReachedHost {
 ReachedHost reach_host_0(const HostPlace& place, const ActorHosts& options,
                          const std::string& system);
 
-/// Listens for agents of higher numbers at the address by which this one has reached host 0.
+/// Listens for agents of higher numbers, at the address from which this host has reached host 0.
 std::unique_ptr<WireDoor> open_agents_door(const ReachedHost& reached);
 /// Connects to another agent. Throws timeout, unavailable or io.
 TlsSession reach_agent(const ReachedHost& reached, const std::string& system,
@@ -51,7 +51,7 @@ TlsSession reach_agent(const ReachedHost& reached, const std::string& system,
                        std::chrono::milliseconds timeout);
 
 /// Returns the answer to the preamble of a host that dials host `self`. Throws invalid_argument,
-/// saying why it isn't let in.
+/// with the reason, if the host isn't accepted.
 WirePreamble answer_to_host(const WirePreamble& received, const std::string& system,
                             std::uint64_t generation, std::uint32_t self, std::uint32_t host_count,
                             const std::function<bool(int host)>& is_linked);

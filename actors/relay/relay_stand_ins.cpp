@@ -14,7 +14,7 @@ void HostRelay::add_stand_in(const PeerFacts& facts, std::size_t heap_bytes) {
       [this, host = static_cast<int>(facts.host)](std::unique_ptr<HostFrame> frame) {
         send_frame(host, std::move(frame));
       });
-  std::shared_ptr<StandIn> before;  // ends outside the lock, which its thread may need
+  std::shared_ptr<StandIn> before;  // destroyed unlocked, as its thread may need the lock
   const std::lock_guard lock(mutex_);
   before = std::exchange(stand_ins_[facts.peer.slot], std::move(made));
 }
@@ -67,7 +67,7 @@ bool HostRelay::has_forgotten(PeerId peer) {
   const auto found =
       std::ranges::find(ending_, peer, [](const auto& each) { return each->peer(); });
   if (found == ending_.end()) return true;
-  // Frames that are being sent or received use its memory.
+  // Frames that are being sent or received use the stand-in's memory.
   if (found->use_count() > 1 || (*found)->node().use_count() > 1) return false;
   ending_.erase(found);
   return true;

@@ -23,7 +23,7 @@ StandIn::StandIn(PeerTable& peers, ActorTable& actors, const PeerFacts& facts,
   node_ = std::make_shared<LaneNode>(
       peers, facts.peer,
       PeerMemoryOptions{.port_count = facts.ports, .heap_bytes = heap_bytes, .has_one_bell = true});
-  peers.set_pid(facts.peer.slot, 0);  // that of the process is of another host
+  peers.set_pid(facts.peer.slot, 0);  // the pid of the process is valid only on its own host
   node_->set_on_lost([actors = actors_](const LaneHeading& heading) {
     if (op_of(heading) == ActorOp::tell) actors->head().lost_tells.fetch_add(1);
   });
@@ -60,7 +60,7 @@ void StandIn::run() {
   }
 }
 
-/// Passes on what may be passed on. Returns whether there was any.
+/// Forwards the messages that may be forwarded now. Returns whether there was any.
 bool StandIn::take_some() {
   bool has_taken = false;
   for (std::uint32_t port = 0; port < node_->port_count(); ++port) {
@@ -82,13 +82,13 @@ bool StandIn::take_some() {
 
 bool StandIn::may_take(std::uint32_t port) {
   const std::lock_guard lock(mutex_);
-  // Answers aren't limited by bytes: their callers may be the very processes that others wait for,
-  // so a full window could stop all of them.
+  // The bytes of answers aren't limited: a caller may be a process for which others wait, so all
+  // could stop if a full window held its answer back.
   return sent_[port].size() < kWindow && (port == kReplyPort || bytes_away_ < kWindowBytes);
 }
 
-/// The sender has died. Nobody waits for an answer, and the other host no longer delivers messages
-/// in its name.
+/// Drops a message whose sender has died: nobody waits for an answer, and the other host no longer
+/// delivers messages in the sender's name.
 void StandIn::lose(const InMessage& message) {
   if (op_of(message.heading) == ActorOp::tell) {
     actors_->head().lost_tells.fetch_add(1, std::memory_order_relaxed);
@@ -184,7 +184,8 @@ std::atomic<std::uint64_t>& StandIn::call_word(std::uint64_t call) const {
   return node_->peers().own().call(static_cast<std::uint32_t>(call % kCallCountMax));
 }
 
-/// Only at the arrival: when the frame is tried again, a newer call may have the word.
+/// Stores a call only when it arrives: later, when the frame is tried again, a newer call may use
+/// the same word.
 void StandIn::note_arrival(const ArrivingFrame& frame) {
   const std::uint64_t call = frame.head.heading.call;
   const ActorOp op = op_of(frame.head.heading);
@@ -205,7 +206,7 @@ bool StandIn::deliver(const ArrivingFrame& frame) {
       op == ActorOp::joined || op == ActorOp::failed || op == ActorOp::leave || op == ActorOp::run;
   const OutMessage message{.heading = head.heading, .body = body, .blocks = frame.blocks};
   if (!sender->send(message, is_news ? Ring::always : Ring::if_asleep)) {
-    sender->wait_for_room(0, std::chrono::nanoseconds(0));  // makes the taker look
+    sender->wait_for_room(0, std::chrono::nanoseconds(0));  // rings the receiver
     return false;
   }
   drop(frame);

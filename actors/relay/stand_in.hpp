@@ -1,6 +1,7 @@
 #pragma once
-/// StandIn: has the place of a process of another host in this host's memory. Other processes send
-/// to it and take from it as if it were that process; it passes on what it gets over a lane link.
+/// StandIn: represents a process of another host in this host's memory. Processes of this host send
+/// to the stand-in and receive from it as if it were that process. It passes their messages to the
+/// process over a lane link.
 
 #include <atomic>
 #include <cstdint>
@@ -21,7 +22,7 @@
 
 namespace weft {
 
-/// The facts of a process of an actor system, as all hosts know them.
+/// Describes a process of an actor system, in the same way on all hosts.
 struct PeerFacts {
   PeerId peer{};
   std::uint32_t host = 0;
@@ -29,17 +30,17 @@ struct PeerFacts {
   PeerRole role = PeerRole::started;
 };
 
-/// Its thread takes from all of its ports. From each port it takes at most kWindow messages, and
-/// from those of actors together about kWindowBytes of tensors, before the other host has credited
-/// them.
+/// A thread of the object takes messages from all ports of the stand-in. It pauses while
+/// kWindow messages of a port, or about kWindowBytes of tensors of all actor ports together, aren't
+/// credited by the other host yet.
 class StandIn {
  public:
   static constexpr std::uint32_t kWindow = 64;
   static constexpr std::uint64_t kWindowBytes = std::uint64_t{64} << 20;
   using Forward = std::function<void(std::unique_ptr<HostFrame>)>;
 
-  /// Makes the memory of the process. `forward` may be called by any thread. The tables must
-  /// outlive it. Throws no_space, io.
+  /// Makes the stand-in's memory. Any thread may call `forward`, which sends frames to the
+  /// process's host. The tables must outlive the stand-in. Throws no_space, io.
   StandIn(PeerTable& peers, ActorTable& actors, const PeerFacts& facts, std::size_t heap_bytes,
           Forward forward);
   ~StandIn();
@@ -50,23 +51,24 @@ class StandIn {
   std::uint32_t host() const { return facts_.host; }
   const std::shared_ptr<LaneNode>& node() const { return node_; }
 
-  /// Makes a block of the process for each size. Throws no_space.
+  /// Allocates a block of the stand-in for each size. Throws no_space.
   std::vector<BlockId> allocate(const std::vector<std::uint64_t>& sizes) const;
-  /// A call of the process has arrived, and is awaited from now on.
+  /// If the arrived frame is a call of the process, notes that the process waits for the answer.
   void note_arrival(const ArrivingFrame& frame);
-  /// Sends a message of the process to one of this host, which gets the frame's blocks. Returns
-  /// false if the lane is full. Throws peer_lost, and the errors of LaneSender::send().
+  /// Delivers a message of the process to its receiver on this host, which gets the frame's blocks.
+  /// Returns false if the lane is full. Throws peer_lost, and the errors of LaneSender::send().
   bool deliver(const ArrivingFrame& frame);
-  /// Gives up the blocks of a frame that nobody gets.
+  /// Releases the blocks of a frame, which the frame doesn't need any more.
   void drop(const ArrivingFrame& frame) const;
-  /// The other host has taken messages from a port.
+  /// Notes that the other host has taken messages from a port of the process.
   void credit(std::uint32_t port, std::uint32_t messages, std::uint64_t bytes);
-  /// The process doesn't wait for its call any more: it was cancelled, or answered.
+  /// Notes that the process doesn't wait for an answer to its call any more, because the call was
+  /// cancelled or answered.
   void forget_call(std::uint64_t call);
-  /// Tells the other host which calls that were sent to it are awaited no more.
+  /// Tells the other host which calls that were sent to it have been cancelled.
   void tell_cancels();
-  /// Ends its thread. What waits in its ports then is lost, and the messages that were told are
-  /// counted.
+  /// Ends the thread. The messages that wait in the ports are then lost, and the tells among them
+  /// are counted as lost.
   void stop();
 
  private:
@@ -84,10 +86,10 @@ class StandIn {
   std::shared_ptr<LaneNode> node_;
   Forward forward_;
   std::mutex mutex_;
-  std::vector<std::deque<ActorOp>> sent_;                  // by port: not credited, oldest first
-  std::uint64_t bytes_away_ = 0;                           // not credited yet; guarded by mutex_
-  using CallOf = std::pair<std::uint64_t, std::uint64_t>;  ///< a caller's PeerId as words, a number
-  std::set<CallOf> open_calls_;  // sent and perhaps awaited; guarded by mutex_
+  std::vector<std::deque<ActorOp>> sent_;  // by port: sent messages without credit, oldest first
+  std::uint64_t bytes_away_ = 0;           // tensor bytes without credit; guarded by mutex_
+  using CallOf = std::pair<std::uint64_t, std::uint64_t>;  ///< caller's word(), number of call
+  std::set<CallOf> open_calls_;  // sent calls that may be awaited; guarded by mutex_
   std::atomic<bool> must_stop_{false};
   std::jthread thread_;
 };

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// If two hosts don't reach each other, the loss of one of them may explain it within this time.
+/// If two hosts don't reach each other, this is the time to learn that one of them is lost.
 constexpr std::chrono::seconds kBetterCause{1};
 
 std::chrono::nanoseconds seconds(double count) {
@@ -94,7 +94,7 @@ void SystemHosts::await_all(bool (*has)(const Member&), Clock::time_point deadli
        remedy);
 }
 
-/// Throws if a host runs another program, or counts other hosts.
+/// Throws if a host runs another program, or expects another number of hosts.
 void SystemHosts::require_fitting() {
   const std::lock_guard lock(mutex_);
   const std::string own = build_of_this_program();
@@ -146,7 +146,7 @@ void SystemHosts::tell_state(PeerId peer, PeerState state) {
     const std::lock_guard lock(mutex_);
     facts = facts_[peer.slot];
   }
-  if (facts.peer != peer) return;  // it died before others knew it
+  if (facts.peer != peer) return;  // the process died before the other hosts knew it
   relay_->send_all(HostOp::peer, written(PeerOrder{.slot = peer.slot,
                                                    .incarnation = peer.incarnation,
                                                    .state = static_cast<std::uint8_t>(state),
@@ -222,8 +222,8 @@ void SystemHosts::on_order(int host, HostOp op, std::span<const std::byte> body)
   }
 }
 
-/// Drops one of two hosts that don't reach each other, if both still reach this one: nobody can
-/// tell which of them is at fault.
+/// Drops one host of each two that don't reach each other although both reach host 0: nobody can
+/// tell which of the two is at fault.
 bool SystemHosts::on_tick() {
   while (!cuts_.empty() && Clock::now() >= cuts_.front().due) {
     const Cut cut = cuts_.front();
@@ -236,7 +236,7 @@ bool SystemHosts::on_tick() {
 }
 
 void SystemHosts::on_lost(int host, const std::string& why) {
-  if (is_ending_.load()) return;  // it has ended because it was told to
+  if (is_ending_.load()) return;  // the host has ended because the system ends
   const std::string who = name(host);
   {
     const std::lock_guard lock(mutex_);

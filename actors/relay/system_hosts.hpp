@@ -1,6 +1,6 @@
 #pragma once
-/// SystemHosts: the other hosts of an actor system, for the keeper on host 0. What the keeper
-/// decides about processes and actors is told to all of them, in one order.
+/// SystemHosts: connects the keeper, on host 0, with the other hosts of an actor system. What the
+/// keeper decides about processes and actors is told to all hosts, in the same order.
 
 #include <atomic>
 #include <chrono>
@@ -25,15 +25,16 @@ namespace weft {
 /// Thread-safe.
 class SystemHosts {
  public:
-  /// They are called by the thread weft.hosts.
+  /// The thread weft.hosts calls these functions.
   struct Hooks {
     std::function<void(const EndedNews& news)> on_ended{};
     std::function<void(int host, const std::string& why)> on_lost{};
     std::function<void(const HungNews& news)> on_hung{};
   };
 
-  /// Waits for all hosts, as host 0 of `place`. The tables, which must outlive it, have the process
-  /// of the keeper alone. Throws timeout with the missing hosts; mesh_mismatch, version, io.
+  /// Waits until all hosts have joined host 0, which is `place`. Of the processes, the tables
+  /// contain only the keeper's. They must outlive the object. Throws timeout, naming the missing
+  /// hosts; mesh_mismatch, version, io.
   SystemHosts(const HostPlace& place, const SystemOptions& options, PeerTable& peers,
               ActorTable& actors, const PeerFacts& keeper, Hooks hooks);
   /// Tells the other hosts that the system has ended.
@@ -42,18 +43,18 @@ class SystemHosts {
   SystemHosts& operator=(const SystemHosts&) = delete;
 
   int count() const { return place_.count; }
-  /// Host 0 is always up.
+  /// Returns whether the host isn't lost; true for host 0.
   bool is_up(int host) const;
   /// Returns a text such as "host 1 (node2)".
   std::string name(int host) const;
 
-  /// Tells of a process that the keeper has added, which is `joining`. It gets a stand-in if it is
-  /// on another host. Throws no_space, io.
+  /// Tells all hosts that the keeper has added a process, which is `joining`. A process on another
+  /// host gets a stand-in. Throws no_space, io.
   void add_process(const PeerFacts& facts);
   void set_alive(PeerId peer) { tell_state(peer, PeerState::alive); }
-  /// The process has died. Call it before its burial.
+  /// Tells all hosts that the process has died. Must be called before its burial.
   void set_dead(PeerId peer);
-  /// Returns whether no host has anything of the dead process, so that its slot may be free.
+  /// Returns whether no host keeps anything of the dead process, so that its slot may be reused.
   bool may_free(PeerId peer);
   void start(int host, const StartOrder& order) {
     relay_->send(host, HostOp::start, written(order));
@@ -88,10 +89,11 @@ class SystemHosts {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Member> members_;  // by host; guarded by mutex_
-  std::string failure_{};        // of a host before all are ready; guarded by mutex_
+  std::string failure_{};        // of a host that failed before all were ready; guarded by mutex_
   std::set<std::pair<int, std::uint64_t>> buried_;  // by host and peer; guarded by mutex_
   std::map<std::uint32_t, PeerFacts> facts_;        // by slot; guarded by mutex_
-  /// A host that is lost at `due`, unless a better cause is known by then.
+  /// Two hosts that don't reach each other. At `due`, `host` is dropped, if neither is lost by
+  /// then.
   struct Cut {
     Clock::time_point due{};
     int host = 0;
@@ -99,7 +101,7 @@ class SystemHosts {
     std::string why{};
   };
   std::atomic<bool> is_ending_{false};
-  std::vector<Cut> cuts_;  ///< of the thread weft.hosts
+  std::vector<Cut> cuts_;  ///< only the thread weft.hosts uses it
   std::unique_ptr<HostRelay> relay_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-/// build_of_this_program(): by it the hosts of an actor system see that they run the same program.
+/// build_of_this_program(): the id by which the hosts of an actor system check that all of them run
+/// the same program.
 
 #include <sys/auxv.h>
 
