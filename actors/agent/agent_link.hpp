@@ -1,5 +1,5 @@
 #pragma once
-/// AgentLink: the interface through which an agent uses its actor, which talks to the trainer.
+/// AgentLink: the interface through which an agent uses its actor. The actor talks to the trainer.
 
 #include <chrono>
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace weft {
 
 namespace agent_event {
 
-/// Ends the waits of this host's chips, for the reason `why`, if its memory is prepared for this
-/// generation.
+/// If this host's memory is prepared for `generation`, ends the waits of the host's chips, which
+/// then fail with the reason `why`.
 struct Abort {
   std::uint64_t generation = 0;
   std::string why;
@@ -32,22 +32,22 @@ struct MarkLost {
 struct SetStatus {
   JobStatus status{};
 };
-/// No other process will open the arenas.
+/// Removes the names of the arenas, since no other process will open them.
 struct RemoveArenaNames {};
-/// The job has ended.
+/// Tells that the job has ended.
 struct Stop {};
-/// The trainer lives.
+/// Tells that the trainer lives.
 struct Beat {};
-/// The job hangs, and each host keeps a record of its part; or the job moves again, and they remove
-/// it.
+/// The job hangs, so each host keeps a record of its part (`is_kept`); or the job makes progress
+/// again, so each host removes its record.
 struct HangRecord {
   bool is_kept = false;
 };
-/// The trainer takes this host for lost.
+/// Tells that the trainer counts this host as lost.
 struct Dropped {
   std::string why;
 };
-/// The connection to the trainer has ended.
+/// Tells that the connection to the trainer has ended.
 struct TrainerGone {};
 
 }  // namespace agent_event
@@ -69,18 +69,20 @@ class AgentLink {
   static std::unique_ptr<AgentLink> connect(const HostPlace& wanted,
                                             std::chrono::milliseconds timeout,
                                             const OnEvent& on_event);
-  /// Tries once. Throws unavailable if nothing listens there, and timeout, io or version.
+  /// Tries to connect once. Throws unavailable if nothing listens at the place's address, and
+  /// timeout, io or version.
   static std::unique_ptr<AgentLink> connect_once(const HostPlace& place,
                                                  std::chrono::milliseconds timeout,
                                                  const OnEvent& on_event);
   virtual ~AgentLink() = default;
 
-  /// Joins the job. Throws mesh_mismatch with the trainer's reason if it refuses, and timeout.
+  /// Joins the job. Throws timeout, and mesh_mismatch, with the trainer's reason, if the trainer
+  /// refuses.
   virtual HostWelcome join(const HostJoin& request) = 0;
-  /// Tells where this host stores checkpoints. Throws mesh_mismatch with the trainer's reason if
-  /// the job can't go on so, and timeout.
+  /// Tells the trainer where this host stores checkpoints. Throws timeout, and mesh_mismatch, with
+  /// the trainer's reason, if the job can't go on with that folder.
   virtual void tell_folder(const HostFolder& folder) = 0;
-  /// Returns the place of this host, with the trainer that it has reached.
+  /// Returns this host's place, with the address of the trainer that was reached.
   virtual const HostPlace& place() const = 0;
   /// Returns the address at which workers of this host reach the trainer.
   virtual const std::string& address() const = 0;

@@ -22,10 +22,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kRetryAfter{100};
 /// The time after which a host says on the console that it still waits.
 constexpr std::chrono::seconds kTellAfter{2};
-/// The longest time for one of several addresses of host 0.
+/// The longest time to try one address of host 0, if the rendezvous file names several.
 constexpr std::chrono::seconds kOneAddress{5};
 
-/// Returns the text with which the trainer has refused, or all that CAF knows of the error.
+/// Returns the trainer's text if it has refused, or all that CAF knows of the error.
 std::string reason(const caf::error& error) {
   const auto& words = error.context();
   if (words.size() == 1 && words.match_element<std::string>(0)) return words.get_as<std::string>(0);
@@ -72,7 +72,7 @@ AgentActor::behavior_type agent_behavior(AgentSelf self, const TrainerActor& tra
 
 class ActorAgentLink final : public AgentLink {
  public:
-  /// `system` has dialled the trainer of this place.
+  /// `system` is connected with the trainer of `place`.
   ActorAgentLink(const HostPlace& place, std::chrono::milliseconds timeout,
                  std::unique_ptr<System> system, const TrainerActor& trainer,
                  const OnEvent& on_event)
@@ -145,7 +145,7 @@ bool may_come(Errc code) {
        static_cast<double>(timeout.count()) / 1000);
 }
 
-/// Returns what to do if WEFT_TRAINER is a loopback address; else "".
+/// Returns advice if WEFT_TRAINER is a loopback address, or else "".
 std::string hint(const HostPlace& wanted) {
   if (wanted.trainer.empty()) return {};
   if (!is_loopback(parse_tls_address(wanted.trainer, "WEFT_TRAINER").host)) return {};
@@ -165,8 +165,8 @@ std::unique_ptr<AgentLink> AgentLink::connect_once(const HostPlace& place,
   return std::make_unique<ActorAgentLink>(place, timeout, std::move(system), trainer, on_event);
 }
 
-/// Dials until the trainer answers. A refused connection means that it doesn't listen yet, that
-/// this host doesn't reach that address, or that the rendezvous file is of an earlier run.
+/// Dials until the trainer answers, even after a refusal: the trainer may not listen yet, this host
+/// may not reach the address, or the rendezvous file may be of an earlier run.
 std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& wanted,
                                               std::chrono::milliseconds timeout,
                                               const OnEvent& on_event) {
@@ -193,7 +193,7 @@ std::unique_ptr<AgentLink> AgentLink::connect(const HostPlace& wanted,
       } catch (const Error& error) {
         if (!may_come(error.code())) throw;
         why = error.what();
-        // The text of an io error has its own remedy.
+        // The text of an io error contains a remedy.
         remedy = error.code() == Errc::io ? "" : "; start host 0, and open its port for this host";
       }
     }

@@ -38,16 +38,17 @@ using Clock = std::chrono::steady_clock;
 
 /// The time between two HostNews.
 constexpr std::chrono::seconds kNewsInterval{1};
-/// The time in which processes must end after the job has ended, well or not.
+/// The time in which processes must end: first after a job that ended well, then after a failed
+/// one.
 constexpr std::chrono::seconds kEndPatience{10};
 constexpr std::chrono::seconds kFailedEndPatience{1};
-/// An agent that is cut off from its trainer tries to join again for this time.
+/// The time for which an agent that was cut off from its trainer tries to join again.
 constexpr std::chrono::seconds kReturnPatience{60};
-/// The longest time for a try.
+/// The longest time of one such try to join again.
 constexpr std::chrono::seconds kTryPatience{2};
-/// The time between two looks for the mark of host 0 in a network file system.
+/// The interval at which an agent looks for the mark of host 0 in a network file system.
 constexpr std::chrono::milliseconds kMarkInterval{200};
-/// Two SIGTERMs within this time are one request.
+/// Two SIGTERMs within this time count as one request.
 constexpr std::chrono::seconds kSameRequest{2};
 
 HostJoin join_of(const AgentJob& job, const HostWhere& where) {
@@ -85,7 +86,7 @@ class AgentRun {
   }
   ~AgentRun() { host_.processes.clear(); }
 
-  /// Returns whether the job ended well; nothing if this host has left it before its end.
+  /// Returns whether the job ended well; nothing if this host has left the job before its end.
   std::optional<bool> run() {
     find_storage();
     if (!welcome_.fits.empty()) std::ofstream(host_.place.folder() + "/fits") << welcome_.fits;
@@ -123,7 +124,7 @@ class AgentRun {
     link_->process_started(worker, pid);
   }
 
-  /// Waits for the next event, and handles all that have come.
+  /// Waits for the next event, and handles all events that have come.
   void turn() {
     std::vector<pollfd> waits;
     for (const int fd : {events_.fd(), signals_ ? signals_->fd() : -1}) {
@@ -136,7 +137,7 @@ class AgentRun {
     }
     host_.processes.serve(&waits[first], [this](const ProcessEnded& ended) {
       if (link_ == nullptr) return;
-      tell_news();  // the last word on what its chips have committed
+      tell_news();  // includes the last commits of the worker
       link_->process_ended(ended);
     });
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
@@ -203,7 +204,8 @@ class AgentRun {
         event);
   }
 
-  /// Kills the workers. The memory keeps their state, with which this host may take part again.
+  /// Kills the workers, because the trainer is lost to this host. The memory keeps their state, so
+  /// that this host may join the job again.
   void cut_off(const std::string& why) {
     if (has_ended_ || link_ == nullptr) return;
     logger("weft.trainer")->error("{}: the workers of this host are killed", why);
@@ -221,7 +223,7 @@ class AgentRun {
   /// Tries to join the job again, after the killed workers have ended.
   void come_back(Clock::time_point now) {
     next_news_ = now + kTryInterval;
-    if (!host_.processes.over()) {  // a process may wait in the kernel for ever
+    if (!host_.processes.over()) {  // a killed process may stay in the kernel forever
       if (now >= return_by_) give_up();
       return;
     }
@@ -239,7 +241,7 @@ class AgentRun {
     } catch (const Error& error) {
       const bool may_come = error.code() == Errc::io || error.code() == Errc::timeout;
       if (may_come && Clock::now() < return_by_) return;
-      // Otherwise the job goes on without this host, or is over.
+      // On any other error, the job goes on without this host, or is over.
       is_trainer_dead_ = may_come || error.code() == Errc::unavailable;
       leaves_ = is_trainer_dead_;
       logger("weft.trainer")->error("this host can't take part again: {}", error.what());
@@ -257,7 +259,7 @@ class AgentRun {
     end();
   }
 
-  /// The trainer has said that the job has ended.
+  /// Ends this host's part, because the trainer has said that the job has ended.
   void stop() {
     is_stopped_ = !has_ended_;
     end();
@@ -273,7 +275,7 @@ class AgentRun {
     link_->prepared(prepare.number);
   }
 
-  /// Writes the facts that `weft rescue` needs about this host's memory.
+  /// Writes the run card, which tells `weft rescue` about this host's memory.
   void write_card(const action::Prepare& prepare) const {
     Assignment assignment = welcome_.assignment;
     assignment.seed = prepare.seed;
@@ -281,16 +283,16 @@ class AgentRun {
     write_run_card_of_host(host_, assignment, prepare.step, has_copies_);
   }
 
-  /// The workers end by themselves, since the trainer has told them too.
+  /// Gives the workers time to end by themselves, which the trainer has told them to do.
   void end() {
     if (std::exchange(has_ended_, true)) return;
     kill_at_ = Clock::now() + (ended_well_ ? kEndPatience : kFailedEndPatience);
   }
 
-  /// The first SIGTERM preempts the job, and any other first signal cancels it, except that SIGHUP
-  /// makes this host leave a job that survives losses, as if it were lost. A further signal kills
-  /// this host's workers. A SIGTERM soon after the first one counts as the same request, as
-  /// JobOutcome explains.
+  /// The first SIGTERM preempts the job, and any other first signal cancels it. But in a job that
+  /// survives losses, SIGHUP makes this host leave, as if it were lost. A further signal kills this
+  /// host's workers. A SIGTERM soon after the first one counts as the same request (see
+  /// JobOutcome).
   void interrupted(int signal) {
     const std::string why = fmt::format("the agent of host {} (pid {}) got SIG{}",
                                         spec_.place.index, ::getpid(), ::sigabbrev_np(signal));
@@ -329,17 +331,17 @@ class AgentRun {
   const HostWelcome& welcome_;
   HostRun host_;
   CheckpointPlace storage_{spec_, welcome_.job_id};
-  std::uint64_t generation_ = 1;  ///< for which the memory is prepared
-  bool is_aborted_ = false;       ///< since then the agent was cut off
+  std::uint64_t generation_ = 1;  ///< the generation for which the memory is prepared
+  bool is_aborted_ = false;       ///< the agent was cut off in this generation
   bool has_ended_ = false;
-  bool is_stopped_ = false;  ///< the trainer has said so
+  bool is_stopped_ = false;  ///< the trainer has said that the job has ended
   bool ended_well_ = false;
-  bool has_copies_ = false;       ///< this host doesn't share host 0's folder of checkpoints
+  bool has_copies_ = false;       ///< this host stores its own copies of checkpoints
   bool has_card_ = false;         ///< the run card has been written
   bool is_trainer_dead_ = false;  ///< as far as this host can know
   bool leaves_ = true;            ///< the memory of a failed job may be left for a rescue
-  Clock::time_point next_news_ = Clock::now();  ///< or the next try to join again
-  Clock::time_point heard_ = Clock::now();      ///< when the trainer told something
+  Clock::time_point next_news_ = Clock::now();  ///< when to send news, or to try to join again
+  Clock::time_point heard_ = Clock::now();      ///< when the trainer last gave a sign of life
   Clock::time_point last_turn_ = Clock::now();
   Clock::time_point return_by_{};
   std::optional<Clock::time_point> kill_at_;
@@ -365,7 +367,7 @@ AgentEnd run_agent(const AgentJob& given) {
                      .fit_number = given.fit_number};
   const HostJoin join = join_of(job, where_this_is(random_id()));
   const HostWelcome welcome = join_job(*link, join, job.spec.host_timeout());
-  // From here on the trainer counts on this host.
+  // From here on the trainer waits for this host, so it must be told of errors.
   const auto cancel = [&](Errc code, const char* why) {
     if (link != nullptr) link->cancel(code, fmt::format("host {}: {}", job.spec.place.index, why));
   };

@@ -14,15 +14,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The longest time for which one connection waits for host 0's next job. It is long, because host
-/// 0's kernel keeps the connections that were given up, too.
+/// The longest time to wait for host 0's next job with one connection. It is long, because host 0's
+/// kernel also keeps each connection that the agent has given up.
 constexpr std::chrono::hours kIdlePatience{24};
-/// An agent waits for a place that is taken as long as the trainer's patience with a silent host,
-/// and this time. It asks again after each interval.
+/// If another process still has this host's place, an agent waits for the time after which the
+/// trainer counts a silent host as lost, and for kTakenPatience more. It asks every kTakenInterval.
 constexpr std::chrono::seconds kTakenPatience{3};
 constexpr std::chrono::milliseconds kTakenInterval{200};
-/// Host 0 may be unreachable for this time. A connection may also fail because the trainer of a job
-/// has just ended.
+/// An agent gives up when it hasn't reached host 0 for this time. A shorter failure may be due to a
+/// trainer that has just ended with its job.
 constexpr std::chrono::seconds kFailingPatience{60};
 
 }  // namespace
@@ -78,13 +78,13 @@ std::optional<std::string> wait_for_next_job(const AgentJob& job, const std::str
     try {
       const auto link =
           AgentLink::connect_once(job.spec.place, kIdlePatience, [](const AgentEvent&) {});
-      calls = link->join({}).calls;  // the trainer may still be that of this job
+      calls = link->join({}).calls;  // the trainer may still be that of the old job
       failing_since.reset();
     } catch (const Error& error) {
       if (error.code() == Errc::unavailable) return {};
       const Clock::time_point now = Clock::now();
       failing_since = failing_since.value_or(now);
-      if (error.code() == Errc::timeout) failing_since.reset();  // host 0's kernel answers
+      if (error.code() == Errc::timeout) failing_since.reset();  // host 0's kernel still answers
       if (failing_since && now - *failing_since > kFailingPatience) return {};
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// Follows the fit() calls of host 0 on another host: each host makes the same calls in the same
-/// order.
+/// Lets an agent follow host 0 from one fit() call to the next: each host makes the same calls in
+/// the same order.
 
 #include <chrono>
 #include <memory>
@@ -12,25 +12,25 @@
 
 namespace weft {
 
-/// The time between two tries to reach host 0.
+/// The interval of the attempts to reach host 0.
 inline constexpr std::chrono::milliseconds kTryInterval{200};
 
-/// Connects to the trainer of the agent's call, or of a later one. `calls` then says which call
-/// host 0 has reached. Throws timeout, and the errors of AgentLink::connect().
+/// Connects to the trainer of the agent's fit() call, or of a later one. Sets `calls`, which says
+/// which call host 0 has reached. Throws timeout, and the errors of AgentLink::connect().
 std::unique_ptr<AgentLink> connect_for(const AgentJob& job, FitCalls& calls,
                                        const AgentLink::OnEvent& on_event);
 
-/// Returns how the agent's call has ended on host 0, which has reached a later one. Throws
-/// mesh_mismatch if host 0 doesn't know it.
+/// Returns how the agent's fit() call ended on host 0, which has begun a later one. Throws
+/// mesh_mismatch if host 0 doesn't know that.
 std::string outcome_on_host_0(const FitCalls& calls, const AgentJob& job);
 
-/// Joins the job. If another process has the place, waits until the trainer must have noticed that
-/// this process is lost, or else throws mesh_mismatch.
+/// Joins the job. If another process has this host's place, waits until the trainer must have
+/// noticed a loss of that process. Throws mesh_mismatch if the place is still taken then.
 HostWelcome join_job(AgentLink& link, const HostJoin& join, std::chrono::milliseconds timeout);
 
-/// Waits until host 0's process begins another job, and returns how it has ended the agent's one;
-/// nothing if the process has ended. Between jobs host 0 accepts no connection, but its kernel
-/// keeps this one until the next job or the end of the process.
+/// Waits until host 0's process begins another job. Returns how the agent's job ended on host 0;
+/// nothing if host 0's process has ended. Between jobs, host 0 accepts no connection, but its
+/// kernel keeps the agent's one until the next job begins or the process ends.
 std::optional<std::string> wait_for_next_job(const AgentJob& job, const std::string& process);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 #pragma once
-/// Collects what an agent tells the trainer each second.
+/// Collects the news that an agent sends the trainer each second.
 
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// Returns the commits, the rows and the processes of this host, which has been prepared for this
-/// generation.
+/// Returns what this host has committed, its board rows and its processes. The host's memory is
+/// prepared for `generation`.
 HostNews news_of(const HostRun& host, std::uint64_t generation);
 
 }  // namespace weft
