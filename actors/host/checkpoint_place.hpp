@@ -15,18 +15,19 @@ namespace weft {
 
 class CheckpointPlace {
  public:
-  /// `spec` must outlive the object. `job` is the job's id on all hosts.
+  /// `spec` must outlive the object. `job` is the job's id, the same on all hosts.
   CheckpointPlace(const JobSpec& spec, std::string job);
 
-  /// On host 0: takes the folder that the options name, if they name one, and removes unfinished
-  /// checkpoints from it. Throws unavailable if another job has it, and io.
+  /// On host 0: takes the folder that the options name, if any, for this job alone, and removes
+  /// unfinished checkpoints from it. Throws unavailable if another job has the folder, and io.
   void take();
-  /// On host 0: leaves a mark for the other hosts, if they have to look for one. Returns whether
-  /// they have to. Throws io.
+  /// On host 0: if the other hosts have to look for a mark, leaves it for them and returns true.
+  /// Throws io.
   bool leave_mark(const Assignment& assignment);
 
-  /// On another host: returns what this host has found. If it doesn't share host 0's folder, takes
-  /// its own, as take() does. Calls `wait` during a search.
+  /// On another host: returns what this host has found out about host 0's folder. If this host
+  /// doesn't share that folder, and the options name one, takes the latter as take() does. Calls
+  /// `wait` between two looks for the mark.
   HostFolder find(const HostWelcome& welcome, const std::function<void()>& wait);
   /// Returns the folder of this host's checkpoints.
   const std::string& path() const { return path_; }

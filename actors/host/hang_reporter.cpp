@@ -18,7 +18,7 @@ namespace {
 /// the patience has ended.
 constexpr double kFirstLookBeforeS = 1.5;
 constexpr std::size_t kLinesMax = 16;
-/// If a job made progress within this many seconds before its end, keep_last_sight() saves nothing.
+/// If a job has made progress in this many seconds before it ends, keep_last_sight() saves nothing.
 constexpr double kStillS = 2;
 
 std::string first_lines(const std::string& text) {
@@ -105,9 +105,9 @@ void HangReporter::moves_again() {
   told_.reset();
 }
 
-/// Derives the patience from the job's events, and reports a hang if nothing has moved for longer.
-/// Reading the events of 16 chips takes 12 ms of CPU time, so the derived patience is cached:
-/// otherwise the events would be read every second of a long step.
+/// Derives the patience from the job's events, and reports a hang if there was no progress for
+/// longer. The derived patience is cached, because reading the events of 16 chips takes 12 ms of
+/// CPU time, and would happen in every second of a long step.
 std::optional<HangReport> HangReporter::look_closely() {
   Snapshot now = SnapshotReader::of_job(board_.header().job).read({.events = true});
   const double by_rows = ::weft::patience_s({.rows = now.rows});

@@ -22,8 +22,9 @@ class HangReporter {
   /// is at least twice the duration of any hang that ended by itself.
   HangReporter(const Board& board, std::optional<double> patience_s);
 
-  /// Must be called each second while the loops run. A call takes about 10 us of CPU time, or more
-  /// if the job makes no progress. Returns a hang when it is found.
+  /// Checks the job for progress, and returns a hang once, when it is found. Must be called each
+  /// second while the loops run. Takes about 10 us of CPU time, or more if the job makes no
+  /// progress.
   std::optional<HangReport> look();
   /// Must be called before the processes are killed. If the job makes no progress and the copies
   /// haven't been saved yet, saves them. Throws nothing.

@@ -14,7 +14,7 @@ namespace weft {
 
 namespace {
 
-/// Makes or opens the job's run folder. If the hosts share no file system, each has its own.
+/// Makes or opens the job's run folder. Hosts that share no file system have one each.
 RunFolder run_folder(const JobSpec& spec, const JobPlace& place,
                      const std::optional<JoinedJob>& joined) {
   if (!joined) return RunFolder(spec.storage_path, spec.name, place.id());
@@ -29,7 +29,7 @@ RunFolder run_folder(const JobSpec& spec, const JobPlace& place,
   return RunFolder::open(joined->run_dir);
 }
 
-/// Returns the name under which this process logs.
+/// Returns the name of this process in the job's log.
 std::string log_name(const JobSpec& spec) {
   return spec.place.is_agent() ? fmt::format("host-{}", spec.place.index) : "trainer";
 }

@@ -19,15 +19,15 @@
 
 namespace weft {
 
-/// A job of host 0 that this host has joined.
+/// A job of host 0 that another host has joined.
 struct JoinedJob {
   JobPart part;
   std::string run_dir;
 };
 
-/// The parts of a job on this host. They are destroyed in the reverse order of their declarations.
-/// Only one thread may use the object, and that thread's log is the job's log for the lifetime of
-/// the object. The job's processes have ended before any resource that they use is removed.
+/// The parts of a job on this host, which are destroyed in the reverse order of their declarations:
+/// the job's processes end before the resources that they use are removed. Only one thread may use
+/// the object, and logs to the job's log during the object's lifetime.
 struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 

@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-/// The random bytes of ids and tokens.
+/// The number of random bytes in an id or a token.
 constexpr std::size_t kIdBytes = 16;
 
 constexpr const char* kArenaVariable = "WEFT_ARENA_BYTES";
@@ -42,8 +42,8 @@ std::size_t arena_capacity(const std::string& text) {
   return bytes;
 }
 
-/// The jobs that this process holds. exit() runs no destructors of objects on the stack, so exit
-/// handlers remove the jobs in this list.
+/// The jobs that this process holds. An exit handler removes them, because exit() doesn't run the
+/// destructors of objects on the stack.
 class HeldJobs {
  public:
   struct Held {
@@ -83,8 +83,8 @@ class HeldJobs {
 
  private:
   void remove_all() {
-    // In a child that was forked while another thread held the mutex, no thread unlocks it, so the
-    // wait for it is limited.
+    // The wait is limited because in a child that was forked while another thread held the mutex,
+    // no thread unlocks it.
     const std::unique_lock guard(mutex_, std::chrono::seconds(1));
     if (!guard) return;
     for (const auto& [id, job] : jobs_) {
@@ -105,7 +105,8 @@ JobPlace::JobPlace(bool outlives_exit, std::optional<JobPart> part)
       job_(part ? std::move(part->job) : JobIdentity{.id = id_, .token = random_id()}),
       root_(make_control_root()) {
   sweep_dead_jobs(root_);
-  // The lock is taken first, because a sweeper removes jobs whose lock isn't held.
+  // The lock is taken before the folder is made, because other processes remove a job whose lock
+  // isn't held.
   HeldJobs::all().add(id_, {.root = root_,
                             .owner = ::getpid(),
                             .lock = JobLock::take(root_, id_),

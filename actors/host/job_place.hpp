@@ -1,7 +1,7 @@
 #pragma once
-/// JobPlace: owns the id, the control folder and the segments of a job on this host. They are
-/// removed when the place is destroyed or the process calls exit(). A forked child has a copy of
-/// the place, and removes nothing.
+/// JobPlace: owns the id, the control folder and the segments of a job on this host. It removes
+/// them when it is destroyed or the process calls exit(). The copy of a place in a forked child
+/// removes nothing.
 
 #include <optional>
 #include <string>
@@ -17,8 +17,8 @@ namespace weft {
 
 /// The identity of a job, which is the same on all of its hosts.
 struct JobIdentity {
-  std::string id;     ///< names its checkpoints
-  std::string token;  ///< its workers join with it
+  std::string id;     ///< the job's checkpoints have this id
+  std::string token;  ///< the job's workers join with this token
 };
 
 /// A job of another host that has a part on this host.
@@ -30,12 +30,12 @@ struct JobPart {
 /// Returns 128 random bits in hex.
 std::string random_id();
 
-/// Ids and tokens are results of random_id().
+/// The place's ids and its token are results of random_id().
 class JobPlace {
  public:
-  /// Makes the job's folder and lock in the control root (job_folder.hpp). Removes the remains of
-  /// other jobs in the root whose lock no process holds. With `outlives_exit`, exit() doesn't
-  /// remove the place. By default, makes a new job. Throws io.
+  /// Makes the job's folder and lock in the control root (job_folder.hpp), for `part` or, without
+  /// it, for a new job. Removes the remains of other jobs in the root whose lock no process holds.
+  /// With `outlives_exit`, exit() doesn't remove the place. Throws io.
   explicit JobPlace(bool outlives_exit, std::optional<JobPart> part = {});
   ~JobPlace() { remove(); }
   JobPlace(const JobPlace&) = delete;
@@ -49,8 +49,8 @@ class JobPlace {
   std::string folder() const { return folder_in(root_, id_); }
   std::string run_card_path() const { return run_card_in(root_, id_); }
 
-  /// The following three functions throw no_space or io. The place removes the files that they
-  /// made.
+  /// Each of the next three functions throws no_space or io. The place removes the files that they
+  /// make.
   Board make_board(const JobSpec& spec, const std::string& run_dir) const;
   /// Also throws invalid_argument for an invalid WEFT_TRACE.
   BlackBoxWriter make_box(const JobSpec& spec) const;
@@ -68,7 +68,7 @@ class JobPlace {
   /// Removes the job's files now, for a process that exits without running the destructor. Any
   /// thread may call it.
   void remove();
-  /// Leaves the files to `weft rescue`: from now on nothing is removed.
+  /// Leaves the files for `weft rescue`: from now on the place removes nothing.
   void leave();
 
  private:

@@ -11,22 +11,23 @@
 
 namespace weft {
 
-/// Writes the run card of a job whose state can be recovered after its processes have died. If this
-/// job continues a rescued one, also writes its id to the note that the rescued job left for `weft
-/// inspect why`. That is the case if a launcher has started the program again and this is the
-/// program's `fit_number`-th fit(), or if the first of `resumes` is a checkpoint of `weft rescue`.
-/// With `has_copies`, each host stores its own copies of checkpoints. Throws io.
+/// Writes the run card of a job whose state can be recovered after its processes have died. If the
+/// job continues a rescued job, also writes its own id to the note that the rescued job left for
+/// `weft inspect why`. A job continues a rescued one if a launcher has started the program again
+/// and this is the program's `fit_number`-th fit(), or if the first of `resumes` is a checkpoint of
+/// `weft rescue`. With `has_copies`, each host stores its own copies of checkpoints. Throws io.
 void write_run_card(const HostRun& host, const Assignment& assignment,
                     const std::vector<ResumePoint>& resumes, int fit_number, bool has_copies);
-/// Writes the run card of another host's part of a job, which begins at `begin_step`. Throws io.
+/// Writes the run card of the part of a job on a host other than host 0. The job begins at
+/// `begin_step`. Throws io.
 void write_run_card_of_host(const HostRun& host, const Assignment& assignment,
                             std::uint64_t begin_step, bool has_copies);
 
-/// Keeps the memory of a job that failed, if the job asks for that (RunConfig::keep_for_rescue_s)
-/// and has completed steps that are in no checkpoint of `folder`. If the trainer of another host
-/// has died, also keeps the memory of a job that survives losses, until this user's next job, as
-/// the trainer's own memory is kept. Logs that it does so. Must be called when no process uses the
-/// memory any more.
+/// Keeps the memory of a failed job, and logs that, if the job asks for it
+/// (RunConfig::keep_for_rescue_s) and has completed steps that are in no checkpoint of `folder`. If
+/// the trainer on host 0 has died, a job that survives losses also keeps the memory here, until
+/// this user's next job, because the trainer's own memory is kept too. Must be called when no
+/// process uses the memory any more.
 void leave_for_rescue(HostRun& host, const std::string& folder, bool is_trainer_dead);
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// The number of times that the table of a version is read before it counts as unreadable.
+/// How often the table of a version is read at most before it counts as unreadable.
 constexpr int kReadsMax = 100;
 
 }  // namespace
@@ -23,16 +23,16 @@ bool LocalHost::has_whole_state() const {
   const auto is_divided = [&](const StateEntry& tensor) {
     return ((tensor.sharding.used() | tensor.sharding.unreduced) & mesh.dcn_atoms()) != 0;
   };
-  // Workers may still run. A table that was read is right if no chip was so far that its worker
-  // wrote the slot again meanwhile.
+  // Workers may still run. The table is right only if all chips are still at the same common step
+  // after the read, since a worker may overwrite its slot later.
   for (int i = 0; i < kReadsMax; ++i) {
     const std::uint64_t step = common_step();
     try {
       const auto table = StateDirectory(memory_, mesh, 0).read(step);
       if (common_step() != step) continue;
-      // Without a table, the step is the first one, or a checkpoint has its state.
+      // Without a table, the step is the job's first, or its state is in a checkpoint.
       return !table || std::ranges::none_of(table->tensors, is_divided);
-    } catch (const Error&) {  // a worker wrote the table at this moment
+    } catch (const Error&) {  // a worker was writing the table
     }
   }
   return false;

@@ -11,7 +11,7 @@ namespace weft {
 /// Calls the memory, the board and the kernel directly, and sends no messages.
 class LocalHost final : public HostLink {
  public:
-  /// All three must outlive the link.
+  /// The three arguments must outlive the link.
   LocalHost(JobMemory& memory, Board& board, const JobSpec& spec)
       : memory_(memory), board_(board), spec_(spec) {}
 
