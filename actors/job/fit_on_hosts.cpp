@@ -21,8 +21,9 @@ namespace {
 
 std::atomic<bool> are_taken = false;
 
-/// Sets where host 0 listens. All jobs of the process have one address and one secret, and the
-/// socket stays open: between jobs, the other hosts wait for the next one by connecting to it.
+/// Listens on host 0, and sets the address in spec.place. All jobs of the process have the same
+/// address and secret, and the socket stays open, because the other hosts connect to it between
+/// jobs and so wait for the next job.
 void listen(JobSpec& spec) {
   static std::optional<HostPlace> first;
   HostPlace& place = spec.place;
@@ -39,10 +40,10 @@ void listen(JobSpec& spec) {
   place.listener = first->listener;
 }
 
-/// The time between two jobs on another host than 0, in which main() prints nothing to stdout.
+/// Drops what main() prints to stdout between two jobs, on a host other than host 0.
 class BetweenJobs {
  public:
-  /// main() has returned, although host 0 has begun another job.
+  /// Warns if main() has returned although host 0 has begun another job.
   ~BetweenJobs() {
     if (stdout_ < 0) return;
     fmt::print(
@@ -73,7 +74,7 @@ class BetweenJobs {
     ::close(fd);
   }
 
-  int stdout_ = -1;  ///< the program's own; -1 while a job runs
+  int stdout_ = -1;  ///< a copy of the program's stdout; -1 while a job runs
   int host_ = 0;
   int fit_number_ = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// Lets a program call fit() several times over hosts: the other hosts take part in one job after
-/// the other, and make the same calls as host 0.
+/// Lets a program call fit() several times over hosts. The other hosts make the same calls as host
+/// 0, and take part in one job after the other.
 
 #include <string>
 
@@ -11,29 +11,31 @@
 
 namespace weft {
 
-/// Takes the other hosts for a job of host 0's process, as long as the object lives. Does nothing
-/// for a job on one host.
+/// Reserves the other hosts for a job of host 0's process during the object's lifetime. Does
+/// nothing for a job on one host.
 class HostsTaken {
  public:
-  /// Listens for the other hosts, and sets where, in the job's place. `site` is the source line of
-  /// the call. Throws unavailable if another job has the hosts, and io if nothing can listen.
+  /// Starts to listen for the other hosts, and sets the address in `spec.place`. `site` is the
+  /// source line of the fit() call. Throws unavailable if another job has the hosts, and io if host
+  /// 0 can't listen.
   HostsTaken(JobSpec& spec, const std::string& site);
   ~HostsTaken();
   HostsTaken(const HostsTaken&) = delete;
   HostsTaken& operator=(const HostsTaken&) = delete;
 
-  /// The hosts stay taken until the process ends: the job may outlive this object, and its result
-  /// isn't noted for other hosts.
+  /// Keeps the hosts reserved until the process ends, because the job may outlive this object, and
+  /// its result isn't noted for other hosts.
   void keep() { takes_ = false; }
 
  private:
   bool takes_;
 };
 
-/// Makes a fit() call on another host than 0. If host 0's process then begins another job, returns
-/// or throws what the call has returned or thrown there, and from then on drops what main() prints
-/// to stdout, until the next call. Otherwise ends the process. Throws the errors of run_agent(),
-/// and those of Result::load() if the hosts don't share the run folder.
+/// Makes a fit() call on a host other than host 0. If host 0's process then begins another job,
+/// returns or throws what the same call returned or threw on host 0. From then until the next call,
+/// drops what main() prints to stdout. If host 0's process begins no other job, ends this process.
+/// Throws the errors of run_agent(), and those of Result::load() if the hosts don't share the run
+/// folder.
 Result fit_as_agent(const AgentJob& job, const std::string& site);
 
 }  // namespace weft

@@ -22,7 +22,7 @@ struct Job::State {
   // The thread writes `result` and `thrown` before the control reports that the job has ended.
   Result result;
   std::exception_ptr thrown;
-  std::jthread thread;  ///< the worker processes are its children, and end with it
+  std::jthread thread;  ///< parent of the worker processes, which end with it
 
   void run() {
     bool has_started = false;

@@ -11,7 +11,7 @@ struct KnownJobs {
   std::mutex mutex;
   std::map<std::string, JobControl*> jobs;  // guarded by mutex
 
-  /// It is never destroyed, because a Job may be a static variable.
+  /// Returns the only object, which is never destroyed because a Job may be a static variable.
   static KnownJobs& instance() {
     static auto* const known = new KnownJobs;
     return *known;

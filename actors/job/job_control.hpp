@@ -30,13 +30,13 @@ class JobControl {
   JobControl(const JobControl&) = delete;
   JobControl& operator=(const JobControl&) = delete;
 
-  /// Cancels the job of this process that has the id, if there is one.
+  /// Cancels the job with this id, if this process has it.
   static void cancel_job(const std::string& id, const std::string& why);
 
   /// Returns the id of the actor system that the workers of a job of this process join; "": none.
   static std::string actors_of(const std::string& id);
 
-  // The owner of the Job calls the following functions.
+  // Only the owner of the Job calls the following functions.
   void stop(std::string why);
   void cancel(std::string why);
   Job::Phase phase() const;
@@ -47,7 +47,7 @@ class JobControl {
   bool wait_ended(std::optional<std::chrono::nanoseconds> timeout) const;
   int ended_fd() const { return ended_.fd(); }
 
-  // The thread that runs the job calls the following functions.
+  // Only the thread that runs the job calls the following functions.
   WakeQueue<Request>& requests() { return requests_; }
   void begin(JobInfo info, const std::string& actors);
   void runs();
@@ -63,7 +63,7 @@ class JobControl {
   Job::Phase phase_ = Job::Phase::starting;
   Metrics latest_;
   JobInfo info_;
-  std::string actors_;  ///< see actors_of()
+  std::string actors_;  ///< the result of actors_of() for this job
 };
 
 }  // namespace weft

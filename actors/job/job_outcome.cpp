@@ -7,11 +7,12 @@
 namespace weft {
 namespace {
 
-/// A SIGTERM that comes later than this after the first one is a new request, from someone who
+/// A SIGTERM that comes later than this after the first one is a new request, from a user who
 /// doesn't want to wait.
 constexpr std::chrono::seconds kOneRequest{2};
 
-/// How long processes may take to end after the job has ended, before they are killed.
+/// The time in which processes must end after a job that failed, and after one that ended well.
+/// Then they are killed.
 constexpr std::chrono::milliseconds kPatienceFailed{1000};
 constexpr std::chrono::milliseconds kPatienceEnded{10000};
 
@@ -65,8 +66,8 @@ void JobOutcome::on_job_ended(std::optional<Failure> failure, Time now) {
   job_failure_ = std::move(failure);
 }
 
-/// Ends the program if its loop still runs after a signal, because a thread that doesn't return can
-/// only be ended with its process.
+/// Ends the program if its loop still runs although a signal came, because a thread that doesn't
+/// return can only be ended with its process.
 void JobOutcome::end_if_stuck(Actions& actions) const {
   if (local_loop_runs_ && last_signal_ != 0) actions.push_back(EndProgram{last_signal_});
 }

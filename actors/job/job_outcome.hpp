@@ -1,7 +1,8 @@
 #pragma once
-/// JobOutcome: decides what the trainer's process does when its job ends, and what ended the job:
-/// its loops, a failure of workers, the program's requests, signals, a callback's exception, or the
-/// disk. It is pure: its inputs are events and times, its outputs are actions.
+/// JobOutcome: decides what the trainer's process does when its job ends, and what has ended the
+/// job: its loops, a failure of workers, requests of the program, signals, an exception of a
+/// callback, or the disk. It has no side effects: its inputs are events and times, its outputs are
+/// actions.
 
 #include <chrono>
 #include <optional>
@@ -17,7 +18,7 @@ class JobOutcome {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Tell the loops to end.
+  /// Tells the loops to end.
   struct Preempt {
     std::string why;
   };
@@ -25,20 +26,20 @@ class JobOutcome {
     Errc code{};
     std::string why;
   };
-  /// Kill the processes of all workers that still live.
+  /// Kills the processes of all workers that still live.
   struct KillProcesses {};
-  /// Drop the workers' remaining output instead of waiting until it is read.
+  /// Drops the workers' remaining output instead of waiting until it is read.
   struct DropOutput {};
-  /// End the program by this signal, unless it has a handler of its own.
+  /// Ends the program by this signal, unless the program has its own handler for the signal.
   struct EndProgram {
     int signal = 0;
   };
-  /// Warn that the loop in this process hasn't returned and can't be ended.
+  /// Warns that the loop in this process hasn't returned and can't be ended.
   struct WarnOfLoop {};
   using Action = std::variant<Preempt, Cancel, KillProcesses, DropOutput, EndProgram, WarnOfLoop>;
   using Actions = std::vector<Action>;
 
-  /// `in_background` means that the job handles no signals of the program.
+  /// A job `in_background` handles no signals of the program.
   explicit JobOutcome(bool in_background = false) : in_background_(in_background) {}
 
   /// Called when this process has received a signal; `why` names it. timeout(1), systemd and Slurm
@@ -51,12 +52,13 @@ class JobOutcome {
   /// Called when the trainer's process has failed to write to its disk or to start a process.
   Actions on_own_failure(Failure failure, Time now);
   Actions on_callback_threw();
-  /// Called when the loop begins to run on a thread of this process, and when it has ended.
+  /// Called with true when the loop begins to run on a thread of this process, and with false when
+  /// it has ended.
   void on_local_loop(bool runs) { local_loop_runs_ = runs; }
-  /// Called when all workers have ended, either well or by this failure. Their processes have until
-  /// deadline() to end.
+  /// Called when all workers have ended, either well or by `failure`. Their processes must end
+  /// before deadline().
   void on_job_ended(std::optional<Failure> failure, Time now);
-  /// Returns the time at which on_time() must be called; nothing if it needn't be called.
+  /// Returns the time at which on_time() must be called, if it must be.
   std::optional<Time> deadline() const { return kill_at_; }
   Actions on_time(Time now);
 
@@ -66,8 +68,8 @@ class JobOutcome {
   /// Returns whether no loop runs any more. Processes may still run.
   bool is_over() const { return job_ended_ && !local_loop_runs_; }
 
-  /// Returns the failure that ended the job. A failure of the workers has priority over one of the
-  /// trainer's process. A job that had already ended well when it was cancelled has none.
+  /// Returns the failure that ended the job: a failure of the workers, if there is one, or else one
+  /// of the trainer's process. Returns nothing if the job had ended well before it was cancelled.
   std::optional<Failure> failure() const;
   EndedBy ended_by() const;
 
@@ -85,7 +87,7 @@ class JobOutcome {
   bool callback_threw_ = false;
   bool local_loop_runs_ = false;
   std::optional<Time> first_term_;
-  int last_signal_ = 0;  ///< a signal that came when nothing could be cancelled any more
+  int last_signal_ = 0;  ///< the last signal that came too late to cancel anything
   std::optional<Time> kill_at_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// JobRequest: the checked input of one run of a job.
+/// JobRequest: what a run of a job needs, already checked.
 
 #include <functional>
 #include <memory>
@@ -18,24 +18,24 @@ class NamelessFit;
 
 struct JobRequest {
   JobSpec spec;
-  int fit_number = 1;  ///< counts the fit() calls of this process, from 1
+  int fit_number = 1;  ///< number of this fit() call in the process, from 1
   LoopIdentity loop;
-  std::string loop_config;  ///< CBOR
+  std::string loop_config;  ///< in CBOR
   BoundLoop local;          ///< the loop, if it runs in this process
-  /// If the workers run main() again, prevents a second job of this kind while the request exists;
-  /// otherwise null.
+  /// While the request exists, prevents a second job whose workers run main() again. Null if the
+  /// workers of this job don't.
   std::shared_ptr<const NamelessFit> nameless;
   std::shared_ptr<const WorkerCommand> command;  ///< null if the job has no worker processes
   std::vector<std::shared_ptr<Callback>> callbacks;
   ValidationConfig validation;
   std::function<void(int worker, bool err, std::string_view line)> output;
   std::function<void(int worker, const Metrics&)> on_worker_report;
-  /// True if the run sets the WEFT_* variables of this process, because the loop runs on one of its
-  /// threads.
+  /// True if the run sets the WEFT_* variables of this process, because the job's loop runs on a
+  /// thread of this process.
   bool sets_variables = false;
   bool handles_signals = true;
   bool chains_signals = true;
-  bool logs_to_console = true;  ///< if WEFT_LOG isn't set
+  bool logs_to_console = true;  ///< applies if WEFT_LOG isn't set
 };
 
 }  // namespace weft

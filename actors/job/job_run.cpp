@@ -39,7 +39,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The parts of a running job, which are destroyed in the reverse of the order of their making.
+/// The parts of a running job. They are destroyed in the reverse order of their declarations.
 class JobRun {
  public:
   JobRun(const JobRequest& request, JobControl& control)
@@ -96,7 +96,7 @@ class JobRun {
   ~JobRun() {
     control_.posts().close();
     host_.processes.clear();
-    link_.reset();  // while the log still exists for its last messages
+    link_.reset();  // destroyed while its last messages can still be logged
   }
 
   Result run() {
@@ -110,7 +110,7 @@ class JobRun {
       while (!over()) turn();
       tell_validations();
     } catch (...) {
-      // Without this, the local worker would never end.
+      // The cancellation ends the local worker, which would otherwise run forever.
       link_->cancel(Errc::cancelled, "an exception in the trainer's process");
       throw;
     }
@@ -180,7 +180,7 @@ class JobRun {
     post_server_->serve(&waits[first_post]);
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
     while (const auto request = control_.requests().pop()) obey(*request);
-    // This handles only one event, so that signals are handled between events.
+    // Only one event is handled per turn, so that signals are handled between events.
     if (const auto event = events_.pop()) handle(*event);
     tell_validations();
     carry_out(outcome_.on_time(Clock::now()));
@@ -264,7 +264,7 @@ class JobRun {
         event);
   }
 
-  /// The job may begin with an earlier checkpoint, since another host lacks its copies of others.
+  /// Notes the checkpoint with which the job begins: an earlier one if a host lacks later ones.
   void begin_at(const trainer_event::Started& started) {
     if (keep_only(started.step, resumes_)) assignment_.seed = resumes_.front().seed;
     if (spec_.place.count == 1) return;
@@ -316,7 +316,7 @@ class JobRun {
     }
   }
 
-  /// Ends the job if `call` can't write to the run folder or start a worker.
+  /// Makes `call`, and ends the job if it can't write to the run folder or start a worker.
   template <typename Call>
   void or_fail(int worker, const Call& call) {
     try {
@@ -327,7 +327,7 @@ class JobRun {
     }
   }
 
-  /// Calls the function of every callback, unless a callback or the run folder has failed already.
+  /// Calls this function of every callback, unless a callback or the run folder has already failed.
   template <typename... Args>
   void call_back(const char* name, void (Callback::*function)(Args...), const auto&... args) {
     if (!outcome_.may_call_back()) return;
@@ -346,7 +346,7 @@ class JobRun {
     };
   }
 
-  /// Ends the job if a callback throws. fit() then throws the same exception.
+  /// Makes `call`, and ends the job if a callback throws. fit() then throws the same exception.
   template <typename Call>
   void guarded(const Call& call) {
     try {
@@ -362,18 +362,18 @@ class JobRun {
   JobControl& control_;
   const SigpipeBlock sigpipe_;
   const RunningJob running_;
-  // The subscription is made first, so signals are handled until the members below are destroyed.
+  // It is made first and destroyed last, so that signals are handled while the other members exist.
   const std::unique_ptr<SignalSubscription> signals_;
   std::optional<CheckpointPlace> checkpoints_;
   HostRun host_;
   Assignment assignment_;
-  std::vector<ResumePoint> resumes_;  ///< from which the job may continue
+  std::vector<ResumePoint> resumes_;  ///< the checkpoints from which the job may continue
   WakeQueue<TrainerEvent> events_;
   std::unique_ptr<TrainerLink> link_;
   std::optional<Rendezvous> rendezvous_;
   std::optional<PostServer> post_server_;
   WakeFd local_ended_;
-  std::atomic<bool> local_runs_ = false;  ///< whether the loop runs on a thread of this process
+  std::atomic<bool> local_runs_ = false;  ///< the loop runs on a thread of this process
   Result result_;
   std::uint64_t step_ = 0;  ///< the number of completed steps when the job ended
   JobOutcome outcome_;

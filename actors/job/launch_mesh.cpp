@@ -20,7 +20,8 @@ constexpr const char* kVariable = "WEFT_LAUNCH_MESH";
        kVariable, text);
 }
 
-/// Reads "4", or "2x4" as 2 hosts of 4 chips. Returns false for other text.
+/// Reads a size such as "4", or "2x4" for 2 hosts with 4 chips each. Returns false for any other
+/// text.
 bool read_size(std::string_view text, std::int64_t& hosts, std::int64_t& chips) {
   const auto read = [](std::string_view digits, std::int64_t& size) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);

@@ -28,20 +28,20 @@ namespace {
 
 using Json = Config;
 
-/// If a thread other than the main thread calls a fit() that isn't the job's call, the thread waits
-/// this long for another thread to make the job's call.
+/// How long a thread waits for the job's fit() call to be made by another thread. The main thread
+/// doesn't wait.
 constexpr std::chrono::seconds kParkedPatience{5};
 
-/// A fit() call that has ended. `outcome` is the run's folder, or "!code message".
+/// A fit() call that has ended. `outcome` is the run's folder, or "!code message" for an error.
 struct EndedFit {
   LoopIdentity identity;
   std::string outcome;
-  int number = 0;  ///< of the call in this process; not set in a worker
+  int number = 0;  ///< number of the call in this process; unset in a worker
 };
 
 std::mutex mutex;
-std::vector<EndedFit> ended;  ///< guarded by mutex; in a worker: calls of the trainer
-/// In a worker: the indices in `ended` of the calls that this process has made. Guarded by mutex.
+std::vector<EndedFit> ended;  ///< guarded by mutex; in a worker: the trainer's calls
+/// In a worker: the calls that this process has made, as indices in `ended`. Guarded by mutex.
 std::set<std::size_t> passed_fits;
 std::atomic_flag nameless_runs;  ///< set while a job of a loop without a name runs with processes
 std::atomic_flag is_worker;      ///< set once a thread of this process runs the job's loop
@@ -81,8 +81,8 @@ std::string identity_text(const LoopIdentity& identity, std::size_t number) {
                      identity.config_digest);
 }
 
-/// The fit() call that started the job. fits_of() reads it, and `ended`, from a file that the
-/// trainer has written. The file is read once, because it is removed with the job.
+/// The fit() call that started the job. fits_of() reads it and `ended` from a file of the trainer,
+/// only once, because the file is removed with the job.
 struct WorkerFits {
   LoopIdentity job;
 };
@@ -104,8 +104,8 @@ const WorkerFits& fits_of(const WorkerEnvironment& environment) {
 
 bool is_main_thread() { return ::gettid() == ::getpid(); }
 
-/// Makes this process a worker and ends it after the loop. If another thread has already done so,
-/// the calling thread waits until the process ends.
+/// Makes this process a worker, and ends it after the loop. If another thread has already made it a
+/// worker, waits until the process ends.
 [[noreturn]] void become_worker(const WorkerEnvironment& environment, const ResolveLoop& resolve) {
   if (is_worker.test_and_set()) {
     for (;;) ::pause();

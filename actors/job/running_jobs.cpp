@@ -12,7 +12,7 @@ constexpr int kJobsMax = 64;
 
 std::mutex mutex;
 int jobs = 0;   ///< guarded by mutex
-int chips = 0;  ///< guarded by mutex; the chips of all jobs
+int chips = 0;  ///< chips of all jobs; guarded by mutex
 
 }  // namespace
 

@@ -3,9 +3,9 @@
 
 namespace weft {
 
-/// Counts a job and its chips for its lifetime. The constructor throws unavailable if 64 jobs run
-/// in this process, and invalid_argument for a second job under `weft launch`, which assigns
-/// workers and chips to only one job.
+/// Counts a job and its chips during the object's lifetime. The constructor throws unavailable if
+/// 64 jobs already run in this process. It throws invalid_argument for a second job under `weft
+/// launch`, which assigns workers and chips to only one job.
 class RunningJob {
  public:
   explicit RunningJob(int num_chips);
@@ -13,8 +13,8 @@ class RunningJob {
   RunningJob(const RunningJob&) = delete;
   RunningJob& operator=(const RunningJob&) = delete;
 
-  /// Returns the number of chips of all jobs that ran when this one began, including its own; 0 if
-  /// no other job ran.
+  /// Returns the number of chips of all jobs that ran when this job began, including its own chips;
+  /// 0 if no other job ran.
   int crowd() const { return crowd_; }
 
  private:

@@ -33,7 +33,7 @@
 namespace weft {
 namespace {
 
-/// The time limit for workers that run in a debugger. It is effectively infinite.
+/// The effectively infinite time limit for workers that run in a debugger.
 constexpr double kNoLimitSeconds = 1e6;
 
 std::string text_of(const std::source_location& where) {
@@ -48,14 +48,14 @@ void open_standard_streams() {
   }
 }
 
-/// The loop that a job runs, and the identity of the fit() call.
+/// The loop that a job runs, the options, and the identity of the fit() call.
 struct What {
   const Loop* named;  ///< null: `nameless` is used
   const TrainLoop& nameless;
   const TrainerOptions& options;
   LoopIdentity identity;
   std::string site;  ///< the source line of the fit() or start() call
-  int number;        ///< counts the calls of this process, from 1
+  int number;        ///< number of the call in this process, from 1
 };
 
 int next_number() {
@@ -72,8 +72,8 @@ void require_outside_a_loop(const std::string& site) {
   }
 }
 
-/// Returns where a worker process finds a loop with a name. The object that contains the loop stays
-/// loaded from now on, because the job runs its code.
+/// Returns the identity by which a worker process finds a loop with a name. Keeps the object file
+/// that contains the loop loaded from now on, because the job runs its code.
 LoopIdentity identity_of(const Loop& loop, const TrainerOptions& options) {
   loop.require_findable();
   loop.check(options.loop_config);
@@ -99,7 +99,7 @@ void require_worker_main(const Loop& loop, const TrainerOptions& options) {
       loop.name(), options.scaling.num_workers);
 }
 
-/// Makes the config an object, so that a loop can ask for keys even if no config was given.
+/// Makes an absent loop config an empty object, so that a loop can always ask it for keys.
 TrainerOptions with_config(TrainerOptions options) {
   if (options.loop_config.is_null()) options.loop_config = Config::object();
   return options;
@@ -122,7 +122,8 @@ JobSpec validated(const TrainerOptions& options, const HostPlace& place, const s
 }
 
 /// Returns this process's place, and adapts the options to the launcher that has started it. Ends
-/// the process if it is none of the job's hosts. A job is on one host if an actor system has them.
+/// the process if it isn't one of the job's hosts. If an actor system uses the hosts, the job is on
+/// one host.
 HostPlace take_place(ScalingConfig& scaling) {
   if (have_actors_the_hosts()) return {};
   const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
@@ -210,7 +211,8 @@ Result run_to_end(const JobRequest& request, std::stop_token stop, const std::st
 
 /// Runs the job to its end and records its outcome for the workers of later jobs.
 Result fit_or_note(const What& what, std::stop_token stop) {
-  // Lives until the outcome is noted, because other nameless fit() calls can begin once it is gone.
+  // It lives until the outcome is noted, because another nameless fit() call can begin once it is
+  // gone.
   std::optional<JobRequest> request;
   try {
     request = request_of(what);
@@ -218,7 +220,7 @@ Result fit_or_note(const What& what, std::stop_token stop) {
     const HostsTaken hosts(request->spec, what.site);
     request->sets_variables = request->spec.num_workers == 0;
     Result result = run_to_end(*request, std::move(stop), what.site);
-    // `weft plan` needs only the first plan of the program.
+    // `weft plan` needs only the program's first plan.
     if (result.error && has_first_plan(plan_folder())) end_worker_process(0);
     note_result(what.identity, what.number, result);
     return result;

@@ -28,8 +28,8 @@ constexpr int kChipsPerHostMax = kLocalChipCountMax;
 constexpr int kWorkersMax = box_format::kWorkerCountMax;
 constexpr int kChipsMax = box_format::kChipCountMax;
 
-/// Returns the product of sizes, which must be at least 1. Throws if the product exceeds the limit
-/// on a job's chips, so it can't overflow.
+/// Returns the product of the sizes. Throws if a size is below 1, or if the product exceeds the
+/// limit on a job's chips, which also prevents an overflow.
 std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& source) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {
@@ -45,20 +45,20 @@ std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& 
   return count;
 }
 
-/// Returns whether "CPU" is the number of chips. Beside another number of chips, as in Ray's
-/// {"CPU": 8, "TPU": 4}, it is the number of cores.
+/// Returns whether "CPU" means the number of chips. Beside a number of chips, as in Ray's {"CPU":
+/// 8, "TPU": 4}, it means the number of cores.
 bool cpus_are_chips(const ScalingConfig& scaling) {
   return scaling.resources_per_worker.size() == 1 && scaling.chips_per_worker == 0;
 }
 
-/// Returns the cores per worker; 0 if unspecified.
+/// Returns the number of cores per worker; 0 if unspecified.
 int cpus_given(const ScalingConfig& scaling) {
   const auto cpus = scaling.resources_per_worker.find("CPU");
   if (cpus == scaling.resources_per_worker.end() || cpus_are_chips(scaling)) return 0;
   return static_cast<int>(cpus->second);
 }
 
-/// Returns the chips per worker that a field specifies; 0 if no field does.
+/// Returns the number of chips per worker that a field specifies; 0 if no field does.
 int chips_given(const ScalingConfig& scaling) {
   if (scaling.chips_per_worker < 0) {
     fail(Errc::invalid_argument,
@@ -90,7 +90,7 @@ int chips_given(const ScalingConfig& scaling) {
   return chips;
 }
 
-/// Checks that a slice of several workers is specified by its topology, as in Ray.
+/// Throws if a slice of several workers has no topology, which Ray also requires.
 void check_topology(const ScalingConfig& scaling) {
   if (!scaling.use_tpu || scaling.num_workers <= 1 || !scaling.topology.empty()) return;
   fail(Errc::invalid_argument,
@@ -137,7 +137,7 @@ void check_backend(const BackendConfig& backend) {
   }
 }
 
-/// Sets mesh_shape, axis_names and device_ids to those of a HybridMesh.
+/// Sets mesh_shape, axis_names and device_ids from a HybridMesh.
 void flatten_hybrid(SpmdConfig& spmd) {
   if (!spmd.hybrid) return;
   const HybridMesh hybrid = *spmd.hybrid;
@@ -164,7 +164,7 @@ void flatten_hybrid(SpmdConfig& spmd) {
   spmd.device_ids = hybrid.mesh().device_ids();
 }
 
-/// Returns the chips per worker, computed from the other fields if no field specifies them.
+/// Returns the number of chips per worker, computed from other fields if no field specifies it.
 int resolve_chips(const TrainerOptions& options, int joins,
                   const std::vector<std::int64_t>& topology) {
   const int given = chips_given(options.scaling);
@@ -218,7 +218,7 @@ Mesh resolve_mesh(const TrainerOptions& options, int joins, int chips,
   return {mesh.shape(), mesh.axis_names(), mesh.device_ids(), spmd.hybrid->dcn};
 }
 
-/// Returns the place of a run's checkpoints, or of one checkpoint: a path on this machine or a URL.
+/// Returns the place of a run's checkpoints, or of one checkpoint, as an absolute path or a URL.
 std::string checkpoint_place(std::string path, const char* field) {
   if (find_storage(path, field) == nullptr) return absolute_path(path, field);
   return without_last_slash(std::move(path));
@@ -277,7 +277,7 @@ RecoveryPolicy resolve_recovery(const FailureConfig& failure, int num_workers) {
           .backoff_ms = static_cast<std::uint64_t>(failure.backoff_s * 1000)};
 }
 
-/// Gives an eager job one chip, in a mesh with the axes of the requested mesh.
+/// Reduces an eager job to one chip, in a mesh with the axes of the requested mesh.
 void take_one_chip(JobSpec& spec) {
   spec.num_workers = std::min(spec.num_workers, 1);
   spec.chips_per_worker = 1;

@@ -1,5 +1,5 @@
 #pragma once
-/// Converts the options of a Trainer to a job that can be started, or says why that is impossible.
+/// Checks the options of a Trainer, and converts them to a job that can be started.
 
 #include <string>
 
@@ -9,10 +9,9 @@
 
 namespace weft {
 
-/// Returns the checked job. Throws invalid_argument, mesh_mismatch or unavailable; the message
-/// names the field, its value, the expected value and how to fix it. Throws no_space if this
-/// process may not open as many files as the job needs. `program` is the job's name if the options
-/// have none.
+/// Returns the job. Throws invalid_argument, mesh_mismatch or unavailable; the message names the
+/// field, its value, the expected value and how to fix it. Throws no_space if this process may not
+/// open as many files as the job needs. If the options have no name, the job's name is `program`.
 JobSpec validate(const TrainerOptions& given, const std::string& program,
                  const HostPlace& place = {});
 

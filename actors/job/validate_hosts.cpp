@@ -57,8 +57,9 @@ void check_hosts(const TrainerOptions& options, const HostPlace& place) {
 
 namespace {
 
-/// UCX needs the address of one network device on each host. Without backend.network it is that by
-/// which the host reaches host 0, which host 0 knows only if WEFT_TRAINER has its address.
+/// Throws if UCX can't be used. It needs the address of one network device on each host. Without
+/// backend.network, that is the device by which the host reaches host 0, but host 0 itself knows
+/// its device only if WEFT_TRAINER has its address.
 void check_ucx(const BackendConfig& backend, const HostPlace& place) {
   if (!backend.ports.empty()) {
     fail(

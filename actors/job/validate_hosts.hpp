@@ -1,5 +1,5 @@
 #pragma once
-/// The part of validate() that checks how a job is divided among its hosts.
+/// Checks, for validate(), how a job is divided among its hosts.
 
 #include <weft/job/config.hpp>
 #include <weft/sharding/mesh.hpp>
@@ -19,8 +19,8 @@ void check_hosts(const TrainerOptions& options, const HostPlace& place);
 /// Sets the network, the ports and the meeting folder of a job's hosts. Throws invalid_argument.
 void set_network(const BackendConfig& backend, JobSpec& spec);
 
-/// Returns the mesh divided among the hosts, as `spmd.hybrid` says. Without it, the first axis
-/// whose size is a multiple of `hosts` crosses hosts. Throws mesh_mismatch.
+/// Returns the mesh divided among the hosts as `spmd.hybrid` says. Without `spmd.hybrid`, divides
+/// the first axis whose size is a multiple of `hosts`. Throws mesh_mismatch.
 Mesh over_hosts(const Mesh& mesh, const SpmdConfig& spmd, int hosts);
 
 }  // namespace weft

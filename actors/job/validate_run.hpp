@@ -7,11 +7,11 @@
 
 namespace weft {
 
-/// Throws invalid_argument with the field, its value and the expected value.
+/// Throws invalid_argument, naming the field, its value and the expected value.
 void check_run(const RunConfig& run, bool has_mesh);
 
-/// Throws invalid_argument if the job is to keep its state in the memory of its chips and the
-/// target has no `keeps_memory`, because the state would be lost.
+/// Throws invalid_argument if the job shall keep its state in its chips' memory but the target
+/// doesn't support that (`keeps_memory`), because the state would be lost.
 void check_kept_state(const RunConfig& run, const Target& target);
 
 }  // namespace weft
