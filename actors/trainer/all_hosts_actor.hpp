@@ -1,5 +1,5 @@
 #pragma once
-/// AllHosts: the trainer's link to all hosts of a job: its own, and the agents of the others.
+/// AllHosts: the trainer's link to all hosts of a job: to its own host, and to the others' agents.
 
 #include <chrono>
 #include <cstdint>
@@ -16,36 +16,36 @@
 
 namespace weft {
 
-/// Only the trainer's actor may use it. The board of host 0 also has the last rows that other hosts
-/// sent.
+/// Only the trainer's actor may use it. Host 0's board also shows the rows that other hosts sent
+/// last.
 class AllHosts final : public HostLink {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `own` must outlive the object.
+  /// `own` is the link to host 0, which must outlive the object.
   AllHosts(HostLink& own, const JobSpec& spec);
 
-  /// Adds the agent of a host. If `committed` is given, the host still has the state of that step.
+  /// Adds the agent of a host. If the host still has the state of a step, that step is `committed`.
   void add(int host, const AgentActor& agent, std::optional<std::uint64_t> committed = {});
-  /// Returns the host of this agent; nothing if the actor isn't the agent of a host.
+  /// Returns the host whose agent this actor is; nothing if it is no host's agent.
   std::optional<int> find(const caf::actor_addr& agent) const;
-  /// Forgets the agent of a lost host, and tells it why.
+  /// Forgets the agent of a lost host, and tells the agent the reason.
   void lose(int host, const std::string& why);
-  /// Returns the host whose agent has sent the message; nothing for another sender.
+  /// Returns the host whose agent has sent a message; nothing for another sender.
   std::optional<int> host_of(const caf::strong_actor_ptr& sender) const;
   bool is_own(int worker) const { return worker / workers_per_host_ == 0; }
 
-  /// Keeps what a host tells of itself.
+  /// Stores what a host has told about itself.
   void take(const HostNews& news);
-  /// Tells all agents that the trainer lives. Returns the hosts that have been silent for
-  /// `longest`. None has if this program itself has stood still.
+  /// Tells all agents that the trainer lives. Returns the hosts that have sent nothing for
+  /// `longest`; none if this program itself has stood still.
   std::vector<int> beat(Clock::time_point now, Clock::duration longest);
-  /// Notes the last step that all chips of this worker's host have committed.
+  /// Notes that all chips of this worker's host have committed `step`.
   void committed(int worker, std::uint64_t step);
   void prepare(const action::Prepare& prepare);
-  /// The loops of the prepared generation begin.
+  /// Notes that the loops of the prepared generation begin.
   void start() { commits_.start(); }
-  /// Gives an order about a worker of another host.
+  /// Sends an order about a worker of another host to that host's agent.
   void launch(int worker);
   void kill(int worker, bool dumps_stack);
   void keep_hang(bool is_kept) const;
@@ -68,8 +68,8 @@ class AllHosts final : public HostLink {
  private:
   struct Other {
     AgentActor agent{};
-    Clock::time_point heard{};               ///< when it told something
-    bool has_sent_bad_rows = false;          ///< the log says so
+    Clock::time_point heard{};               ///< when the agent last sent something
+    bool has_sent_bad_rows = false;          ///< the bad rows were logged
     std::map<int, HostProcess> processes{};  ///< by worker
   };
   template <typename... Content>

@@ -12,27 +12,26 @@
 
 namespace weft {
 
-/// The trainer's actor has one HostLink. It sees the workers, their processes and their chips only
-/// through this link. Every function names a worker, or concerns all workers, so that one link can
-/// answer for several hosts. No function waits: a link to another host answers with the data that
-/// the host sent last, and sends orders without waiting for a reply. Only one thread may call it at
-/// a time.
+/// The trainer's actor has one HostLink, and sees the workers, their processes and their chips only
+/// through it. Every function names a worker or concerns all workers, so that one link can serve
+/// several hosts. No function waits: a link to another host answers with the data that the host
+/// sent last, and sends orders without waiting for a reply. Only one thread may call the link at a
+/// time.
 class HostLink {
  public:
   virtual ~HostLink() = default;
 
   // The state of the chips.
 
-  /// Returns the last step that every chip has committed. All chips still have the state of this
-  /// step.
+  /// Returns the last step that all chips have committed. All of them still have its state.
   virtual std::uint64_t common_step() const = 0;
-  /// Returns whether this host has the whole state of common_step(): no tensor is divided over
-  /// hosts.
+  /// Returns whether this host has the complete state of common_step(), because no tensor is
+  /// divided over hosts.
   virtual bool has_whole_state() const = 0;
   /// Clears the job's memory for the next generation, in which the state of every chip is at
   /// `step`. No worker may use the memory during this call.
   virtual void begin_generation(std::uint64_t step) = 0;
-  /// Ends the waits of all chips with the reason `why`. Only the first call of a generation has an
+  /// Ends the waits of all chips for the reason `why`. Only the first call in a generation has an
   /// effect.
   virtual void abort(std::string_view why) = 0;
   /// Removes the names of the arenas, so that no other process can open them.
@@ -53,11 +52,11 @@ class HostLink {
 
   // The board.
 
-  /// Copies rows of another host to this one's board.
+  /// Copies the rows of another host to this host's board.
   virtual void copy_rows(const HostNews& news) = 0;
 
-  /// Marks the rows of a worker whose process has ended. If it is lost with its host, `why` says
-  /// so.
+  /// Marks the rows of a worker whose process has ended. If the worker is lost with its host, `why`
+  /// says so.
   virtual void mark_lost(int worker, std::string_view why) = 0;
   virtual void set_status(JobStatus status) = 0;
 };

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-/// The largest plausible number of chips per core. A larger number is a mistake or a test.
+/// The largest plausible number of chips per core. A larger number is a mistake, or used in a test.
 constexpr int kChipsPerCoreMax = 16;
 
 }  // namespace

@@ -22,10 +22,10 @@ namespace weft {
 struct ResumeFrom {
   enum class Kind : std::uint8_t { never, newest, path };
   Kind kind = Kind::never;
-  std::string path{};  ///< absolute
+  std::string path{};  ///< absolute; only for `path`
 };
 
-/// A job whose options have been checked and don't contradict each other.
+/// The description of a job. Its options have been checked and don't contradict each other.
 struct JobSpec {
   std::string name;
   std::string storage_path;  ///< absolute
@@ -40,18 +40,19 @@ struct JobSpec {
   ResumeFrom resume;
   bool resume_partial = false;
   RecoveryPolicy recovery;
-  bool keeps_state = true;    ///< keeps two versions: to continue from, to compare, to rescue
+  bool keeps_state = true;    ///< two versions of the state are kept, to continue and rescue
   double grace_s = 0;         ///< 0: a preempted job is cancelled
   double hang_timeout_s = 0;  ///< 0: a hang doesn't count as a loss
-  /// If absent, it follows from the durations of the steps. 0 turns warnings off.
+  /// The seconds without progress after which a hang is reported. If absent, the value follows from
+  /// the durations of the steps. 0 turns warnings off.
   std::optional<double> hang_warning_s{};
-  std::uint64_t check_replicas_every = 0;  ///< steps; 0: never
+  std::uint64_t check_replicas_every = 0;  ///< in steps; 0: never
   double host_timeout_s = 5;               ///< how long a host may be silent
   double keep_for_rescue_s = 0;            ///< 0: the memory isn't kept
   bool is_eager = false;                   ///< each op runs when it is recorded
   bool ends_on_nan = false;                ///< the job ends if a report contains NaN
   TlsConfig tls;                           ///< a Unix socket is used if TLS isn't wanted
-  HostPlace place{};                       ///< of this process among the job's hosts
+  HostPlace place{};                       ///< this process's place among the job's hosts
   std::string network{};                   ///< BackendConfig::network
   std::string actors{};  ///< the id of the actor system that the workers join; "": none
 
@@ -71,8 +72,9 @@ struct JobSpec {
   bool hangs_are_losses() const { return hang_timeout_s > 0; }
   std::chrono::milliseconds hang_timeout() const { return milliseconds(hang_timeout_s); }
   std::chrono::milliseconds host_timeout() const { return milliseconds(host_timeout_s); }
-  /// Returns how long the trainer may tell an agent nothing. It is shorter than host_timeout(), so
-  /// that the agent has killed its workers before the trainer takes the host for lost.
+  /// Returns how long the trainer may send nothing to an agent. The time is shorter than
+  /// host_timeout(), so that the agent has killed its workers before the trainer counts the host as
+  /// lost.
   std::chrono::milliseconds agent_patience() const { return milliseconds(0.8 * host_timeout_s); }
   std::chrono::milliseconds grace() const { return milliseconds(grace_s); }
 
@@ -83,7 +85,7 @@ struct JobSpec {
 };
 
 /// Logs the resources on which the job runs. Warns if they differ from the requested ones, or if
-/// jobs of this program with `crowd` chips in all share the cores.
+/// the jobs of this program, with `crowd` chips in total, share the cores.
 void say_resources(const JobSpec& spec, int crowd, int usable_cores);
 
 JobInfo info_of(const JobSpec& spec, const std::string& id, const std::string& run_dir);

@@ -7,13 +7,13 @@
 
 namespace weft {
 
-/// Adds a report of worker 0 and its metrics. The history has at most 2 * kHistoryMax reports.
+/// Adds a report of worker 0 and the report's metrics. Keeps at most 2 * kHistoryMax reports.
 void add_to(Result& result, const Report& report, const Metrics& metrics);
 
-/// Adds everything but the error. Afterwards the history has at most kHistoryMax reports.
+/// Adds all data of the end except the error. Then keeps at most kHistoryMax reports.
 void add_to(Result& result, const trainer_event::Ended& ended);
 
-/// Throws loop_failed if a metric isn't finite, for a job that ends on such a number.
+/// Throws loop_failed if a metric isn't finite. Used for jobs that shall end then.
 void require_finite(const Report& report, const Metrics& metrics);
 
 }  // namespace weft

@@ -18,7 +18,7 @@ namespace weft {
 namespace trainer_actor {
 namespace {
 
-/// Carries out a Start before it is sent to the workers.
+/// Prepares the trainer's state for a generation, before the Start is sent to the workers.
 void begin_generation(Self self, const Start& start) {
   auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;
@@ -37,7 +37,7 @@ void begin_generation(Self self, const Start& start) {
     logger("weft.trainer")->info("the job continues at step {} from {}", start.step, load);
   }
   say_donors(start);
-  // No other process will open the arenas: no worker is started again, and no state is rescued.
+  // Without restarts of workers and without a rescue, no other process will open the arenas.
   if (!spec.recovery.recovers() && !spec.is_rescuable()) state.hosts->remove_arena_names();
   state.recorder.state(ActorState::running);
   state.hosts->set_status(JobStatus::running);
@@ -49,7 +49,7 @@ void unwind(Self self, const std::string& why) {
   auto& state = state_of(self);
   logger("weft.trainer")->warn("{}; the other workers wait until it has joined again", why);
   state.recorder.state(ActorState::joining);
-  // A loop may be waiting in a collective, and it receives no message until that wait ends.
+  // The abort ends the wait of a loop in a collective; the loop gets no message before that.
   state.hosts->abort(why);
   if (state.hangs) state.hangs->forget();
   unwind_commands(self);
@@ -128,7 +128,7 @@ void carry_out(Self self, Action action) {
             in(action::kLinkGraceMs, link_grace_a_v, std::int32_t{grace.worker}, grace.number);
           },
           [&](const action::Cancel& cancel) { state.hosts->abort(cancel.why); },
-          [](const auto&) {},  // the other actions are messages to workers
+          [](const auto&) {},  // the others are messages to workers
       },
       action);
   state.workers.tell(action);
@@ -165,12 +165,13 @@ void take_report(Self self, const Report& report) {
       .report = report, .whole_step = whole ? std::optional(whole->step) : std::nullopt});
 }
 
-/// Messages of a process that was refused or given up are ignored.
+/// Returns whether the message is from a member. Messages of refused or dropped processes are
+/// ignored.
 bool from_a_member(Self self) { return state_of(self).workers.has(self->current_sender()); }
 
 void heard(Self self) { ++state_of(self).messages; }
 
-/// Ends the job if the state differs between workers.
+/// Ends the job if the replicas of the state differ between workers.
 void end_by(Self self, const std::optional<ReplicaFault>& fault) {
   if (!fault) return;
   carry_out(self,

@@ -17,7 +17,8 @@ void write_down(Self self, const std::vector<StoredCommand>& commands) {
   }
 }
 
-/// Returns the commands of a checkpoint; none if it can't be read, which fails the loops anyway.
+/// Returns the commands of a checkpoint; none if it can't be read, since the loops fail then
+/// anyway.
 std::vector<StoredCommand> commands_in(const std::string& checkpoint) {
   try {
     return read_manifest(checkpoint).commands;
@@ -32,7 +33,8 @@ std::uint64_t num_read_in(const std::string& checkpoint) {
       std::ranges::count(commands_in(checkpoint), true, &StoredCommand::is_read));
 }
 
-/// Notes the last step that the loops have begun, for commands that are posted while they gather.
+/// Notes the last step that the loops have begun, which is needed for commands that are posted
+/// before the loops begin again.
 void note_begun(Self self) {
   auto& begun = state_of(self).begun;
   for (const ActorRow& row : state_of(self).hosts->rows()) {

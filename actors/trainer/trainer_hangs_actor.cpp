@@ -8,8 +8,8 @@
 namespace weft::trainer_actor {
 namespace {
 
-/// Reports the hang to JobState and carries out its actions. Workers that are then killed write
-/// their stacks to their logs first.
+/// Reports the hang to JobState and carries out the actions that it returns. Workers that are
+/// killed write their stacks to their logs first.
 void deal_with(Self self, const Hang& hang) {
   auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;

@@ -18,7 +18,7 @@ class ActorTrainerLink : public TrainerLink {
     try {
       listen(options);
     } catch (...) {
-      quit();  // otherwise the system would wait for the actor forever
+      quit();  // without this, the system would wait for the actor forever
       throw;
     }
   }

@@ -1,4 +1,4 @@
-// The part of the trainer's actor that deals with those who join: workers, and agents of hosts.
+// The part of the trainer's actor that handles members: workers, and the agents of hosts.
 
 #include <chrono>
 #include <cstdlib>
@@ -15,11 +15,10 @@
 namespace weft::trainer_actor {
 namespace {
 
-/// The time between two messages with which the trainer tells the agents that it lives.
+/// The interval at which the trainer tells the agents that it lives.
 constexpr std::chrono::seconds kBeatInterval{1};
 
-/// Returns a text that says how the program of another host differs from this host's; nothing if it
-/// doesn't.
+/// Returns how another host's program differs from this host's program; nothing if both are equal.
 std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOptions& here) {
   const LoopIdentity& loop = here.assignment.loop;
   const auto differs = [&](const char* field, const auto& theirs, const auto& ours) {
@@ -49,12 +48,12 @@ std::optional<std::string> difference(const HostJoin& there, const TrainerLinkOp
   return {};
 }
 
-/// The host's processes, if some live, take no part in the job any more.
+/// Drops a lost host from the job. If its processes still live, they can't take part any more.
 void lose_host(Self self, int host, const std::string& why) {
   auto& state = state_of(self);
   const bool is_copied = state.hosts->has_whole_state();
-  // The lost host counts here: if it was empty, steps of the other hosts don't show that it has got
-  // the state.
+  // Here the common step still includes the lost host, because if that host was empty, only its own
+  // steps show that it has got the state.
   const std::uint64_t committed = state.hosts->common_step();
   state.hosts->lose(host, why);
   const int first = state.job->hosts().first_worker(host);
@@ -69,7 +68,7 @@ void lose_host(Self self, int host, const std::string& why) {
   carry_out(self, state.job->host_lost(host, why, is_copied, committed));
 }
 
-/// Returns why an agent that took part in a job may not take part again; nothing if it may.
+/// Returns why an agent may not take part again in a job in which it took part; nothing if it may.
 std::optional<std::string> refuse_return(const HostJoin& join, const TrainerState& state) {
   if (join.job_id.empty()) return {};
   if (join.job_id != state.options.job_id || state.job->over()) {
@@ -84,7 +83,7 @@ HostEntry entry_of(const HostWhere& where) {
           .via = via_of(where.machine, [](const char* name) { return std::getenv(name); })};
 }
 
-/// Writes where the hosts are, for `weft inspect`. The job goes on if this fails.
+/// Writes the places of the hosts for `weft inspect`. If that fails, the job goes on.
 void write_places(TrainerState& state, const HostJoin& join) {
   std::vector<HostEntry>& hosts = state.places.hosts;
   try {
@@ -100,8 +99,8 @@ void write_places(TrainerState& state, const HostJoin& join) {
   }
 }
 
-/// Returns why the agent has to wait: the place may belong to a process that is lost, which the
-/// trainer will soon notice. Returns nothing if it has not to wait.
+/// Returns why the agent has to wait, or nothing if it needn't. It waits while its place belongs to
+/// a process that may be lost, which the trainer will soon notice.
 std::optional<std::string> taken_for_now(const HostJoin& join, const TrainerState& state) {
   const JobState& job = *state.job;
   const bool may_be_lost = has_begun(job) && state.options.spec.recovery.recovers() && !job.over();
@@ -125,7 +124,7 @@ void link_down(Self self, const caf::actor_addr& gone) {
   carry_out(self, state.job->link_down(worker));
 }
 
-/// Calls link_down() when the actor of a worker or an agent has ended.
+/// From now on, calls link_down() when the actor of this worker or agent ends.
 template <typename Member>
 void watch_member(Self self, const Member& member) {
   watch(self, member, [self](const caf::actor_addr& gone) { link_down(self, gone); });
@@ -164,7 +163,7 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   auto& state = state_of(self);
   const FitCalls& calls = state.options.calls;
   if (join.fit_number != calls.number) return HostWelcome{.calls = calls};
-  // The agent may have seen sooner than the trainer that their connection was cut.
+  // The agent may notice earlier than the trainer that their connection was cut.
   if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.where.memory_id)) {
     lose_host(self, join.host, "its agent connects again");
   }

@@ -1,5 +1,5 @@
-// The part of the trainer's actor that deals with checkpoints: where the hosts store them, and from
-// which one the job continues.
+// The part of the trainer's actor that handles checkpoints: where the hosts store them, and from
+// which checkpoint the job continues.
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@ WholeCheckpoint whole(const ResumePoint& point) {
   return {.step = point.step, .path = point.path, .is_saved = true};
 }
 
-/// Chooses the newest offered checkpoint that all hosts have, and continues from it. Returns the
-/// reason if there is none.
+/// Makes the job continue from the newest offered checkpoint that all hosts have. Returns the
+/// reason if there is no such checkpoint.
 std::optional<std::string> choose_resume(Self self, const std::vector<OfferedCheckpoint>& offered) {
   auto& state = state_of(self);
   const JobSpec& spec = state.options.spec;
@@ -40,7 +40,7 @@ std::optional<std::string> choose_resume(Self self, const std::vector<OfferedChe
   return {};
 }
 
-/// Returns why the job can't go on with this folder of a host.
+/// Adds a host's folder of checkpoints. Returns the reason if the job can't go on with that folder.
 std::optional<std::string> use_folder(Self self, const HostFolder& folder) {
   auto& state = state_of(self);
   const bool was_known = state.folders->kind() != HostStorage::unknown;

@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A checkpoint that remains available even if the job removes the original. A checkpoint in an
-/// object store, or on another file system than the run's, is used in place.
+/// Keeps a checkpoint available by hard links even if the job removes the original. A checkpoint in
+/// an object store, or on another file system than the run folder, is used in place.
 class HeldCheckpoint {
  public:
   HeldCheckpoint(const Checkpoint& checkpoint, const std::string& folder) : held_(checkpoint) {
@@ -133,8 +133,7 @@ void Validations::end(std::size_t number) {
   ended_.push(all_[number]);
 }
 
-/// Writes all validations to RUN/validation.json. If that fails, they are in the Result
-/// nevertheless.
+/// Writes all validations to RUN/validation.json. If the write fails, the Result still has them.
 void Validations::write() const {
   const std::string file = run_dir_ + "/validation.json";
   const std::string text = to_json(all_).dump(1, ' ', false, Metrics::error_handler_t::replace);

@@ -1,5 +1,5 @@
 #pragma once
-/// Validations: runs ValidationConfig::function on checkpoints.
+/// Validations: runs the function of ValidationConfig on checkpoints.
 
 #include <condition_variable>
 #include <mutex>
@@ -16,9 +16,10 @@
 
 namespace weft {
 
-/// One call runs at a time, on a thread of its own. At most one checkpoint waits for the call to
-/// end; a newer checkpoint replaces it. RUN/validation.json always lists all validations. While a
-/// call runs, hard links in RUN/validation preserve the files of its checkpoint.
+/// Only one call of the function runs at a time, on the object's own thread. At most one checkpoint
+/// waits for that call to end; a newer checkpoint replaces the one that waits. RUN/validation.json
+/// always lists all validations. During a call, hard links in RUN/validation preserve the files of
+/// its checkpoint.
 class Validations {
  public:
   /// Does nothing if `config` has no function. `run_dir` must outlive the object.
@@ -29,13 +30,13 @@ class Validations {
   Validations& operator=(const Validations&) = delete;
 
   void add(const Checkpoint& checkpoint, std::uint64_t step);
-  /// Skips the waiting checkpoint.
+  /// Skips the checkpoint that waits.
   void drop_waiting();
   /// Returns whether no call runs and no checkpoint waits.
   bool over() const;
   /// Returns a descriptor that is readable while pop() has a result.
   int fd() const { return ended_.fd(); }
-  /// Returns each validation that has ended or was skipped, once.
+  /// Returns the next validation that has ended or was skipped; nothing if there is no new one.
   std::optional<Validation> pop() { return ended_.pop(); }
   std::vector<Validation> all() const;
 

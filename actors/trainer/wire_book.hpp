@@ -1,5 +1,5 @@
 #pragma once
-/// WireBook: collects the addresses of all chips of a generation.
+/// WireBook: collects the addresses of all chips in a generation.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,16 +16,17 @@ namespace weft {
 class WireBook {
  public:
   WireBook() = default;
-  /// Other hosts reach host 0 at `host_0`. If host 0 listens for all of its addresses, this one is
-  /// told instead.
+  /// `host_0` is the address at which other hosts reach host 0. It replaces an address that means
+  /// all addresses of host 0 ("0.0.0.0" or "[::]").
   WireBook(int num_chips, std::uint64_t generation, std::string host_0)
       : all_{.generation = generation, .first_chip = 0, .addresses = {}},
         host_0_(std::move(host_0)) {
     all_.addresses.resize(static_cast<std::size_t>(num_chips));
   }
 
-  /// Adds the addresses of a worker's chips. Returns those of all chips if they are complete now.
-  /// Ignores those of another generation, of other chips, and those that are known.
+  /// Adds the addresses of a worker's chips. Returns the addresses of all chips if they are
+  /// complete now. Ignores addresses that are known, or are of another generation or of no chip of
+  /// the job.
   std::optional<WireAddresses> add(const WireAddresses& some) {
     const auto first = static_cast<std::size_t>(some.first_chip);
     const bool fits = some.first_chip >= 0 && first <= all_.addresses.size() &&
@@ -51,7 +52,7 @@ class WireBook {
 
   WireAddresses all_;
   std::string host_0_;
-  std::set<std::int32_t> known_;  ///< first chips
+  std::set<std::int32_t> known_;  ///< first chips of the added addresses
   std::size_t count_ = 0;
 };
 

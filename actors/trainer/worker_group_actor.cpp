@@ -6,7 +6,7 @@ namespace weft {
 
 namespace {
 
-/// Calls `note` with the name of the message before the message is sent.
+/// Sends the message that the action needs, if any. Before that, calls `note` with its name.
 template <typename Note>
 void send(const WorkerActor& worker, const Action& action, const Note& note) {
   const auto to = [&](auto name, auto... content) {
@@ -32,7 +32,7 @@ void send(const WorkerActor& worker, const Action& action, const Note& note) {
           [&](const action::DropParts& parts) { to(drop_parts_a_v, parts.generation, parts.save); },
           [&](const action::TellSaved& saved) { to(saved_a_v, saved.ended); },
           [&](const action::JoinParts& parts) { to(join_parts_a_v, parts.generation, parts.save); },
-          [](const auto&) {},  // the other actions send nothing to workers
+          [](const auto&) {},  // the others aren't for workers
       },
       action);
 }
