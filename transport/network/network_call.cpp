@@ -26,7 +26,7 @@ void NetworkCall::place_in_scratch(Parcel& parcel) {
   scratch_bytes += (parcel.bytes + kOffsetAlignment - 1) / kOffsetAlignment * kOffsetAlignment;
 }
 
-/// Adds the stage with this number of all members' schedules.
+/// Adds this chip's part of a stage. Each member's schedule has a stage with this number.
 void NetworkCall::plan_stage(const std::vector<TransferSchedule>& schedules, std::size_t stage) {
   NetworkStage planned;
   const auto bytes_of_part = [&](const Transfer& transfer) {

@@ -1,5 +1,5 @@
 #pragma once
-/// NetworkCall: what one chip sends, receives and adds in a collective between hosts.
+/// NetworkCall: the plan of what one chip sends, receives and adds in a collective between hosts.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,20 +12,19 @@
 
 namespace weft {
 
-/// If the mean size of a parcel's pieces is below this, they travel as one post, through scratch
-/// memory.
+/// A parcel whose pieces have a smaller mean size travels as one post, through scratch memory.
 inline constexpr std::size_t kPieceBytesMin = std::size_t{16} << 10;
 
 struct ParcelPiece {
-  std::size_t offset = 0;  ///< in the arena
+  std::size_t offset = 0;  ///< offset in the arena
   std::size_t bytes = 0;
 };
 
-/// The bytes that one chip sends another in a stage. Both compute equal sizes.
+/// The bytes that one chip sends to another in a stage. Both chips compute equal sizes.
 struct Parcel {
   std::vector<ParcelPiece> pieces;
   std::size_t bytes = 0;
-  std::size_t scratch = 0;  ///< its place in the scratch memory, if it is there
+  std::size_t scratch = 0;  ///< offset in the scratch memory, if is_in_scratch
   bool is_in_scratch = false;
 
   void add(std::size_t offset, std::size_t size) {
@@ -68,11 +67,11 @@ struct NetworkStage {
   std::vector<NetworkReduction> reductions;
 };
 
-/// Peers are all members of the group except the chip itself, beginning with the next one.
+/// The peers are the other members of the group, in its order, beginning after the chip itself.
 struct NetworkCall final : TierCall {
   std::vector<int> wires;  ///< by peer
-  /// Whether results overwrite operands that other chips are still sent. Each stage then ends only
-  /// when its bytes have left.
+  /// True if results overwrite operands that must still be sent to other chips. Then a stage ends
+  /// only when all of its bytes have been sent.
   bool overwrites_sent = false;
   int group_size = 0;
   int index = 0;  ///< index of the chip itself in the group
@@ -86,7 +85,7 @@ struct NetworkCall final : TierCall {
   int member_of(std::size_t peer) const {
     return (index + 1 + static_cast<int>(peer)) % group_size;
   }
-  /// Returns the number of receives from the peer that are posted for this stage and those after.
+  /// Returns how many receives from the peer are posted for this stage and all later ones.
   std::size_t posts_from(std::size_t stage, std::size_t peer) const {
     std::size_t count = 0;
     for (; stage < stages.size(); ++stage) count += stages[stage].received[peer].post_count();

@@ -106,8 +106,8 @@ void NetworkTier::start(const StartedCall& started, const TierCall& call) {
   }
 }
 
-/// Posts the receives of all stages. A place of a later stage may be an operand of an earlier one:
-/// what arrives there was computed from that operand, which was therefore sent before.
+/// Posts the receives of all stages. A later stage may receive into an operand of an earlier stage:
+/// the bytes that arrive were computed from that operand, so the operand was sent before.
 void NetworkTier::post_receives() {
   for (std::size_t peer = 0; peer < call_->wires.size(); ++peer) {
     const int wire = call_->wires[peer];
@@ -137,7 +137,7 @@ void NetworkTier::post_sends() {
   }
 }
 
-/// Takes what has arrived for the stage.
+/// Copies and adds what has arrived for the stage.
 void NetworkTier::perform_stage() {
   const NetworkStage& stage = call_->stages[stage_];
   if (stage_ > 0) {
@@ -175,7 +175,7 @@ bool NetworkTier::is_complete(std::size_t peer) const {
          ((stage_ < call_->stages.size() && !call_->overwrites_sent) || status(peer).sends == 0);
 }
 
-/// Continues as far as what has arrived permits. Returns whether the collective has ended.
+/// Continues as far as the data that has arrived permits. Returns whether the collective has ended.
 bool NetworkTier::advance() {
   for (std::size_t peer = 0; peer < call_->wires.size(); ++peer) {
     if (!has_header_[peer] && has_received(peer, call_->posts_from(0, peer))) take_header(peer);
@@ -192,7 +192,7 @@ bool NetworkTier::advance() {
   }
 }
 
-/// Returns the first peer, from the next in group order, without which the stage can't go on; the
+/// Returns the first peer, in group order after this chip, for which the stage must still wait; the
 /// number of peers if there is none.
 std::size_t NetworkTier::awaited() const {
   std::size_t peer = 0;
@@ -235,7 +235,8 @@ void NetworkTier::take_header(std::size_t peer) {
   if (remote.is_twin) publish_far();
 }
 
-/// Publishes the least step that all twins have told. See commits.hpp.
+/// Publishes the last step that all twins of this chip have reported as committed (see
+/// commits.hpp).
 void NetworkTier::publish_far() const {
   const int hosts = mesh_->size() / chips_per_host(*mesh_);
   int twins = 0;
@@ -261,7 +262,7 @@ void NetworkTier::note_wait() {
   }
 }
 
-/// Records the end of a wait. The chip for which it waited last came last.
+/// Records how long the wait took, and that the chip that was awaited last has arrived last.
 void NetworkTier::end_wait() {
   if (wait_begin_ == 0) return;
   arrival_.waited = recorder_.events.now() - std::exchange(wait_begin_, 0);

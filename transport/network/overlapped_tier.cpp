@@ -14,7 +14,7 @@ OverlappedTier::OverlappedTier(std::unique_ptr<NetworkTier> tier, const Recorder
 OverlappedTier::~OverlappedTier() = default;
 
 std::unique_ptr<const TierCall> OverlappedTier::prepare(const CollectiveCall& call) {
-  return tier_->prepare(call);  // reads only what never changes
+  return tier_->prepare(call);  // any thread may call it: it reads only constant data
 }
 
 void OverlappedTier::start(const StartedCall& started, const TierCall& call) {
@@ -74,7 +74,7 @@ void OverlappedTier::abandon() noexcept {
       Error(Errc::peer_lost, "this chip's run failed while collectives between hosts went on"));
 }
 
-/// Returns the place in the queue. The mutex must be locked.
+/// Adds a collective to the queue, and returns its place. The mutex must be locked.
 std::uint64_t OverlappedTier::push(const StartedCall& started, const TierCall& call) {
   queue_.push_back({&started, &call});
   if (!thread_.joinable()) {
@@ -87,7 +87,7 @@ std::uint64_t OverlappedTier::push(const StartedCall& started, const TierCall& c
 
 void OverlappedTier::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  // A wait whose predicate is true returns true also after a stop was requested.
+  // While the queue isn't empty, wait() returns true, even after a stop was requested.
   while (work_.wait(lock, stop, [this] { return !queue_.empty(); }) && !stop.stop_requested()) {
     const Queued next = queue_.front();
     lock.unlock();
@@ -109,7 +109,7 @@ void OverlappedTier::run(const std::stop_token& stop) {
   }
 }
 
-/// Returns false if the thread shall end.
+/// Carries out a queued collective. Returns false if the thread shall end.
 bool OverlappedTier::carry_out(const Queued& next, const std::stop_token& stop) {
   tier_->start(*next.started, *next.call);
   const bool has_ended = tier_->wait_beside([&](int chip) {
@@ -130,8 +130,8 @@ bool OverlappedTier::has_ended(std::uint64_t place) {
   return false;
 }
 
-/// Waits until the thread has carried out what has this place in the queue. The chip's wait counts
-/// as one for the chip for which the thread waited last.
+/// Waits until the thread has carried out the collective with this place in the queue. The chip's
+/// wait is recorded as a wait for the chip that the thread awaited last.
 void OverlappedTier::await(std::uint64_t place) {
   arrival_ = {};
   const std::uint64_t begin = recorder_.events.is_on() ? recorder_.events.now() : 0;

@@ -2,11 +2,11 @@
 /// OverlappedTier: carries out collectives between hosts while their chip computes.
 ///
 /// 1. Collectives are carried out one after the other, in the order in which the chip starts them.
-/// 2. While collectives are queued, the tier and its wires belong to a thread of this object.
-///    Otherwise they belong to the chip's thread, which then carries out its collectives itself.
-/// 3. The thread begins with the first begin(), and touches memory of collectives only while they
-///    are queued. After abandon() and after the destructor it touches none.
-/// 4. The first error ends the queue; every later call of the chip throws it.
+/// 2. While collectives are queued, the tier and its wires belong to a thread of this object. While
+///    none are, they belong to the chip's thread, which carries out its collectives itself.
+/// 3. The first begin() starts the thread. It touches the memory of collectives only while they are
+///    queued, and no memory after abandon() or the destructor.
+/// 4. The first error ends the queue; every later call of the chip throws that error.
 
 #include <atomic>
 #include <condition_variable>
@@ -25,7 +25,7 @@ namespace weft {
 
 class OverlappedTier final : public CollectiveTier {
  public:
-  /// `recorder` is the chip's; only the chip's thread writes to it.
+  /// `recorder` is the chip's recorder, to which only the chip's thread writes.
   OverlappedTier(std::unique_ptr<NetworkTier> tier, const Recorder& recorder);
   ~OverlappedTier() override;
 
@@ -52,21 +52,21 @@ class OverlappedTier final : public CollectiveTier {
   bool has_ended(std::uint64_t place);
   void await(std::uint64_t place);
 
-  // Only the chip's thread uses these.
+  // Only the chip's thread uses the next members.
   Recorder recorder_;
-  std::uint64_t started_ = 0;        ///< place of the last start() in the queue; 0: not queued
-  std::deque<std::uint64_t> begun_;  ///< places in the queue that weren't waited for
+  std::uint64_t started_ = 0;        ///< queue place of the last start(); 0: not queued
+  std::deque<std::uint64_t> begun_;  ///< queue places that weren't waited for yet
   ChipArrival arrival_;
 
-  std::unique_ptr<NetworkTier> tier_;  ///< see invariant 2
-  std::atomic<int> awaited_{-1};       ///< the chip for which the thread waits; only shown
+  std::unique_ptr<NetworkTier> tier_;  ///< see item 2 above
+  std::atomic<int> awaited_{-1};       ///< the chip that the thread awaits; only for display
 
-  std::mutex mutex_;  ///< guards all below but the thread
+  std::mutex mutex_;  ///< guards all members below except the thread
   std::condition_variable_any work_;
   std::condition_variable_any progress_;
-  std::deque<Queued> queue_;  ///< its front is in progress
-  std::uint64_t pushed_ = 0;  ///< collectives that were ever queued; their places count from 1
-  std::uint64_t ended_ = 0;   ///< those of them that have ended
+  std::deque<Queued> queue_;  ///< the first one is in progress
+  std::uint64_t pushed_ = 0;  ///< number of collectives ever queued; places count from 1
+  std::uint64_t ended_ = 0;   ///< number of these that have ended
   std::exception_ptr failure_;
   std::jthread thread_;  ///< declared last, so that it ends first
 };
