@@ -41,8 +41,8 @@ bool is_loopback(const WireAddress& address) {
   return IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/// An address that is valid only on one link needs the name of a device, which another machine
-/// doesn't know.
+/// Returns whether an address is valid only on one link. Another machine can't use such an address,
+/// which needs the name of a device.
 bool is_of_one_link(const WireAddress& address) {
   const auto bytes = bytes_of(address);
   if (!is_v6(address)) return bytes[0] == 169 && bytes[1] == 254;
@@ -81,7 +81,7 @@ struct Network {
   }
 };
 
-/// Returns nothing for the name of a device.
+/// Parses a network such as "10.0.0.0/8". Returns nothing for text without "/", such as a device.
 std::optional<Network> parse_network(const std::string& text, std::string_view field) {
   const std::size_t slash = text.find('/');
   if (slash == text.npos) return {};
@@ -143,7 +143,7 @@ int listen_at(WireAddress& at, const PortRange& ports) {
     if (searches) port = htons(static_cast<std::uint16_t>(next));
     const int fd = ::socket(at.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    // Without this, a port isn't free for a minute after its last connection.
+    // Without this option, a port stays in use for a minute after its last connection.
     const int on = 1;
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (::bind(fd, at.get(), at.size) == 0 && ::listen(fd, SOMAXCONN) == 0 &&

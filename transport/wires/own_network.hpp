@@ -1,5 +1,5 @@
 #pragma once
-/// The addresses and ports at which this machine's processes listen for other machines.
+/// Finds the addresses and ports at which this machine's processes listen for other machines.
 
 #include <cstdint>
 #include <string>
@@ -23,21 +23,21 @@ struct PortRange {
 /// Parses "4711-4800" or "4711"; "" stands for any free port. Throws invalid_argument; the message
 /// names `field`.
 PortRange parse_ports(std::string_view text, std::string_view field);
-/// Returns the text that parse_ports() reads.
+/// Returns the range as text that parse_ports() can read.
 std::string to_string(const PortRange& ports);
 
-/// Returns a non-blocking TCP socket that listens at `at`, or -1 with errno. If the port of `at` is
-/// 0, it is the first free port of the range. Sets the port of `at`.
+/// Returns a non-blocking TCP socket that listens at `at`, or -1, with errno set. If the port of
+/// `at` is 0, uses the first free port of `ports`. Sets the port of `at` to the one that is used.
 int listen_at(WireAddress& at, const PortRange& ports);
 
-/// Returns the numeric addresses of this machine in `network`, which is the name of a network
-/// device ("eth1"), addresses ("10.0.0.0/8", "fd00::/8"), or "" for all outside of loopback. They
-/// are IPv6 addresses only if there are no IPv4 addresses. Those that are valid only on one link
-/// are left out. Throws invalid_argument, with all addresses of this machine, if `network` is
-/// malformed or names none of them; the message names `field`.
+/// Returns the numeric addresses that this machine has in `network`: a network device ("eth1"), a
+/// range of addresses ("10.0.0.0/8", "fd00::/8"), or "" for all addresses except loopback. Returns
+/// IPv6 addresses only if there are no IPv4 addresses, and leaves out addresses that are valid only
+/// on one link. Throws invalid_argument if `network` is malformed or contains no address of this
+/// machine; the message names `field` and all addresses of this machine.
 std::vector<std::string> own_addresses(const std::string& network, std::string_view field);
 
-/// Returns whether the numeric address is one of loopback. Other text isn't one.
+/// Returns whether the text is a numeric loopback address.
 bool is_loopback(std::string_view host);
 
 }  // namespace weft

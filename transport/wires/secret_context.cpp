@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kIdentity = "weft";
-/// The suites of TLS 1.3 whose hash is the one of the session below.
+/// The suites of TLS 1.3 that use the same hash as the session's suite.
 constexpr const char* kSuites = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 constexpr std::array<unsigned char, 2> kSessionSuite{0x13, 0x01};  // TLS_AES_128_GCM_SHA256
 
@@ -22,7 +22,7 @@ void free_session(void*, void* session, CRYPTO_EX_DATA*, int, long, void*) {
   SSL_SESSION_free(static_cast<SSL_SESSION*>(session));
 }
 
-/// The place of a context's session, which contains the pre-shared key, in the context.
+/// Returns the index at which a context stores its session, which contains the pre-shared key.
 int session_index() {
   static const int index =
       CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, nullptr, nullptr, nullptr, free_session);
@@ -32,11 +32,12 @@ int session_index() {
 SSL_SESSION* session_of(SSL* ssl) {
   auto* session =
       static_cast<SSL_SESSION*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), session_index()));
-  SSL_SESSION_up_ref(session);  // OpenSSL frees what the callbacks give
+  SSL_SESSION_up_ref(session);  // because OpenSSL frees the result of a callback
   return session;
 }
 
-/// Offers the key. `hash` is set when the other side has asked for a suite with that hash.
+/// Offers the key, unless the other side has asked for a suite with another hash than the key's.
+/// `hash` is null if the other side hasn't asked yet.
 int use_session(SSL* ssl, const EVP_MD* hash, const unsigned char** identity, std::size_t* size,
                 SSL_SESSION** session) {
   *session = nullptr;
@@ -74,7 +75,7 @@ TlsContext secret_context(std::string_view secret, std::string_view purpose, Tls
              SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1 &&
              SSL_CTX_set_ex_data(context, session_index(), session) == 1);
   if (side == TlsSide::server) {
-    // OpenSSL demands it of a server that verifies its peers.
+    // OpenSSL requires an id from a server that verifies its peers.
     const auto* id = reinterpret_cast<const unsigned char*>(kIdentity.data());
     WEFT_CHECK(SSL_CTX_set_session_id_context(context, id, kIdentity.size()) == 1);
     SSL_CTX_set_psk_find_session_callback(context, find_session);

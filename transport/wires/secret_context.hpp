@@ -1,5 +1,5 @@
 #pragma once
-/// secret_context(): TLS between processes that know one secret, without certificates.
+/// secret_context(): TLS between processes that share a secret, without certificates.
 
 #include <string_view>
 
@@ -8,8 +8,8 @@
 namespace weft {
 
 /// Returns a context whose handshakes succeed only with processes that have the same secret. Each
-/// connection gets keys of its own, which the secret alone doesn't reveal. `purpose` separates the
-/// uses of one secret: contexts with different purposes don't accept each other.
+/// connection has its own keys, which the secret alone doesn't reveal. `purpose` separates the uses
+/// of a secret: contexts with different purposes don't accept each other.
 TlsContext secret_context(std::string_view secret, std::string_view purpose, TlsSide side);
 
 }  // namespace weft

@@ -56,8 +56,8 @@ const BIO_METHOD* socket_method() {
   return method;
 }
 
-/// Corrects the result of a write. If the socket takes no more bytes after the other side's
-/// close_notify, OpenSSL reports an orderly end, although the connection is lost.
+/// Corrects the result of a write: OpenSSL reports an orderly end if the socket takes no more bytes
+/// after the other side's close_notify, but the connection is lost then.
 TlsProgress of_writing(TlsProgress progress) {
   return progress == TlsProgress::ended ? TlsProgress::lost : progress;
 }

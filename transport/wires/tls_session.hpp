@@ -1,6 +1,6 @@
 #pragma once
-/// TlsSession: TLS 1.3 over a connected stream socket. No call waits, raises SIGPIPE, or leaves an
-/// entry in OpenSSL's error queue, and the other side can't prolong a call.
+/// TlsSession: TLS 1.3 over a connected stream socket. No call waits, raises SIGPIPE or leaves an
+/// entry in OpenSSL's error queue, and no call takes longer because of what the other side sends.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace weft {
 
 enum class TlsSide : std::uint8_t { server, client };
 
-/// The settings that all sessions of one side share. Thread-safe. Copies share the settings.
+/// The settings that all sessions of a server or a client share. Copies of a context share them
+/// too. Thread-safe.
 class TlsContext {
  public:
   /// Makes a context for TLS 1.3 without tickets. Handshakes fail until the caller has added
@@ -35,7 +36,7 @@ enum class TlsProgress : std::uint8_t {
   done,
   wants_read,   ///< call again when the socket is readable
   wants_write,  ///< call again when the socket is writable
-  ended,        ///< the other side has announced that it writes no more
+  ended,        ///< the other side has announced that it sends no more
   lost,         ///< the socket was closed without an announcement
   failed,       ///< TLS has failed: see fault() and why()
 };
@@ -44,11 +45,11 @@ enum class TlsFault : std::uint8_t {
   none,
   protocol,             ///< the bytes aren't TLS 1.3, or are an alert
   no_certificate,       ///< the other side has no certificate
-  foreign_certificate,  ///< certificate of another CA, or not valid for its side of TLS
+  foreign_certificate,  ///< of another CA, or not valid for the other side's role
   outdated_certificate,
 };
 
-/// Only one thread may use it at a time.
+/// Only one thread may use a session at a time.
 class TlsSession {
  public:
   /// Takes ownership of `fd`.
@@ -59,18 +60,18 @@ class TlsSession {
 
   int fd() const { return fd_; }
   TlsFault fault() const { return fault_; }
-  /// Returns the cause of a failure, as OpenSSL's text.
+  /// Returns OpenSSL's text about the cause of a failure.
   const std::string& why() const { return why_; }
 
   TlsProgress handshake();
-  /// Reads available bytes. If the result is `done`, `count` is above 0.
+  /// Reads bytes that are available, and sets `count` to their number, which is above 0 for `done`.
   TlsProgress read(std::span<char> into, std::size_t& count);
   /// Returns `done` when at least one byte can be read, without reading it.
   TlsProgress peek();
-  /// Writes some of the bytes. The next call must begin with the bytes that were not written.
+  /// Writes some of the bytes, and sets `count` to their number. The next call must begin with the
+  /// first byte that wasn't written.
   TlsProgress write(std::span<const char> bytes, std::size_t& count);
-  /// Announces that this side writes no more. Must not be called again after it has returned
-  /// `done`.
+  /// Announces that this side sends no more. Must not be called again after it has returned `done`.
   TlsProgress end_writing();
 
  private:

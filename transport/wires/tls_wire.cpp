@@ -42,8 +42,9 @@ bool TlsWire::progress() {
 
 bool TlsWire::progress_sends() { return status.state == WireState::up && write_some(); }
 
-/// Returns the bytes to write next: those of the first post, or of several in one record. After a
-/// write that must be repeated, the bytes begin with the same ones.
+/// Returns the bytes to write next: the rest of the first post, or if that is short, the bytes of
+/// several posts in one record. If a write must be repeated, the result begins with the bytes of
+/// that write.
 std::span<const char> TlsWire::next_record() {
   const std::span<const std::byte> first = sends_.front();
   if (first.size() >= kTlsRecordBytes || sends_.size() == 1) {
@@ -97,7 +98,7 @@ bool TlsWire::read_some() {
   return total > 0;
 }
 
-/// Returns whether the session can't continue now. If it has ended, the wire is lost.
+/// Returns whether the session can't continue now. If it has ended, marks the wire as lost.
 bool TlsWire::has_stopped(TlsProgress progress, short& events) {
   switch (progress) {
     case TlsProgress::done: events = 0; return false;

@@ -1,5 +1,5 @@
 #pragma once
-/// TlsWire: the bytes of one wire, over a TLS session whose greeting has succeeded.
+/// TlsWire: moves the bytes of one wire over a TLS session whose greeting has succeeded.
 
 #include <poll.h>
 
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// The bytes of a TLS record at most.
+/// The most bytes that a TLS record contains.
 inline constexpr std::size_t kTlsRecordBytes = std::size_t{16} << 10;
 
 class TlsWire {
@@ -23,20 +23,20 @@ class TlsWire {
   /// The caller may change `state` and `why` until the wire is up.
   WireStatus status{};
 
-  /// Makes the wire use the session. What was posted before then goes over it.
+  /// Makes the wire use the session for all of its posts, including earlier ones.
   void begin(TlsSession session);
   void send(std::span<const std::byte> bytes);
   void receive(std::span<std::byte> into);
 
-  /// Moves bytes without waiting, up to a limit. Returns whether any were moved. A broken
-  /// connection makes the wire lost.
+  /// Moves bytes without waiting, up to a limit. Returns whether any were moved. If the connection
+  /// is broken, the wire becomes lost.
   bool progress();
-  /// The half of progress() that sends.
+  /// Does the sending half of progress().
   bool progress_sends();
-  /// Tells the other end that this one sends no more, and forgets all posts. The wire is then lost.
+  /// Tells the other end that this end sends no more, and drops all posts. The wire is then lost.
   void end();
-  /// Drops what the other end still sends. Returns whether it has ended too. If a socket is closed
-  /// before, the kernel may drop bytes that the other end hasn't read yet.
+  /// Drops what the other end still sends. Returns whether the other end has ended too. If the
+  /// socket is closed earlier, the kernel may drop sent bytes that the other end hasn't read yet.
   bool drain();
   /// Adds the events for which progress() waits.
   void add_events(std::vector<pollfd>& events) const;
@@ -49,9 +49,9 @@ class TlsWire {
   bool has_stopped(TlsProgress progress, short& events);
 
   std::optional<TlsSession> session_;
-  std::deque<std::span<const std::byte>> sends_;  ///< the parts that aren't sent yet
-  std::deque<std::span<std::byte>> receives_;     ///< the parts that aren't filled yet
-  /// The next bytes of several posts, if the first one doesn't fill a record.
+  std::deque<std::span<const std::byte>> sends_;  ///< the unsent parts of posts
+  std::deque<std::span<std::byte>> receives_;     ///< the unfilled parts of posts
+  /// A copy of the next bytes of several posts, if the first post doesn't fill a record.
   std::array<char, kTlsRecordBytes> record_;
   short write_events_ = 0;  ///< the event for which the next write waits; 0: none
   short read_events_ = 0;

@@ -21,17 +21,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A connection that fails before the wire is up, such as because the peer's door is crowded, is
+/// If a connection fails before the wire is up, for example because the peer's door is full, it is
 /// tried again after this time.
 constexpr std::chrono::milliseconds kRedialAfter{20};
 /// The time in which the destructor delivers what was sent.
 constexpr std::chrono::seconds kLinger{2};
-/// The time for which the destructor waits for the ends of wires that were closed in the middle of
-/// an exchange.
+/// If wires were closed in the middle of an exchange, the destructor waits this long for the other
+/// ends to end, too.
 constexpr std::chrono::milliseconds kDrain{500};
 constexpr std::string_view kPurpose = "weft wires 1";
 
-/// Dials one peer, again and again until its door lets this chip in.
+/// Dials one peer repeatedly until the peer's door accepts this chip.
 class WireDial {
  public:
   WireDial(WireAddress address, WirePreamble first)
@@ -42,7 +42,7 @@ class WireDial {
     if (fd_ >= 0) ::close(fd_);
   }
 
-  /// Returns the connection when the greeting has succeeded. Writes the reason of a failure to
+  /// Returns the connection once its greeting has succeeded. Writes the reason of a failure to
   /// `why`.
   std::optional<TlsSession> progress(const TlsContext& context, const WireGreeting::Check& check,
                                      std::string& why) {
@@ -60,7 +60,7 @@ class WireDial {
     if (fd_ >= 0) events.push_back({fd_, POLLOUT, 0});
     if (greeting_) events.push_back({greeting_->fd(), greeting_->events(), 0});
   }
-  /// Returns how long progress() has nothing to do but to wait before it dials again.
+  /// Returns the time until the next dial; the maximum while a dial or its greeting is in progress.
   std::chrono::milliseconds pause() const {
     if (fd_ >= 0 || greeting_) return std::chrono::milliseconds::max();
     return std::max(std::chrono::milliseconds(0),
@@ -99,7 +99,7 @@ class WireDial {
   Clock::time_point again_{};
 };
 
-/// The end with the smaller device id dials the other one.
+/// The wires of a chip. The end with the smaller device id dials the other end.
 class TlsWires final : public Wires {
  public:
   explicit TlsWires(const WireConfig& config)
@@ -206,9 +206,10 @@ class TlsWires final : public Wires {
     return all;
   }
 
-  /// Continues dials and greetings while a wire connects. Otherwise nobody looks at the door, so
-  /// strangers disturb nothing, and a peer that dials early waits in the queue of the kernel. The
-  /// door closes when all wires have been up, because a lost wire isn't made again.
+  /// Continues dials and greetings while a wire is connecting. At other times the door isn't
+  /// served, so strangers disturb nothing, and a peer that dials early waits in the queue of the
+  /// kernel. The door is closed when all wires have been up, because a lost wire isn't connected
+  /// again.
   bool connect_more() {
     bool has_moved = false;
     bool has_idle = false;
@@ -273,7 +274,8 @@ class TlsWires final : public Wires {
     if (awaits(i)) wires_[i].begin(std::move(session));
   }
 
-  /// Returns whether the wire may still become up. The peer may need it before this end does.
+  /// Returns whether the wire may still come up. That includes an idle wire, which the peer may
+  /// need before this end does.
   bool awaits(std::size_t i) const {
     const WireState state = wires_[i].status.state;
     return state == WireState::connecting || state == WireState::idle;
@@ -285,8 +287,8 @@ class TlsWires final : public Wires {
   std::string address_;
   std::vector<WirePeer> peers_;
   std::deque<TlsWire> wires_;
-  std::deque<std::optional<WireDial>> dials_;  ///< by wire; empty where the peer dials, or is done
-  std::size_t connecting_ = 0;                 ///< at least the number of wires that connect now
+  std::deque<std::optional<WireDial>> dials_;  ///< by wire; empty if the peer dials, or once up
+  std::size_t connecting_ = 0;                 ///< an upper bound of the number of connecting wires
   bool has_unread_ = false;                    ///< close() was called while receives were posted
   std::vector<pollfd> events_;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// The addresses of wires over UCX: "ucx:", the number of UCX's own bytes, ":" and these bytes. UCX
-/// doesn't ask for their number, and would read beyond the end of an address that was cut off.
+/// An address of wires over UCX consists of "ucx:", the number of UCX's own bytes, ":" and these
+/// bytes. The number detects an address that was cut off, beyond whose end UCX would read.
 
 #include <string>
 #include <string_view>
@@ -10,8 +10,8 @@
 namespace weft {
 
 std::string ucx_address(std::string_view bytes);
-/// Returns UCX's own bytes of a peer's address. Throws invalid_argument, naming the peer, if it
-/// isn't an address of wires over UCX, or isn't whole.
+/// Returns UCX's own bytes in a peer's address. Throws invalid_argument, naming the peer, if the
+/// address isn't one of wires over UCX, or was cut off.
 std::string_view ucx_bytes(const WirePeer& peer);
 
 }  // namespace weft

@@ -19,7 +19,7 @@ std::vector<std::string> ucx_variables() {
           "UCX_HANDLE_ERRORS=none",  // no debugger after an error
           "UCX_DEBUG_SIGNO=0",       // no handler of SIGHUP
           "UCX_MEM_EVENTS=n",        // no hooks in malloc() and mmap()
-          "UCX_VFS_ENABLE=n",        // no thread and no files for its own inspection
+          "UCX_VFS_ENABLE=n",        // no thread and no files that show UCX's state
           "UCX_LOG_LEVEL=fatal",     // errors are returned; UCX would print them to stdout
           "UCX_WARN_UNUSED_ENV_VARS=n"};
 }
@@ -27,8 +27,8 @@ std::vector<std::string> ucx_variables() {
 #if __has_include(<ucp/api/ucp.h>)
 namespace {
 
-/// UCX reads these variables when it is loaded. To set them in a process that may have other
-/// threads wouldn't be safe.
+/// Throws unavailable unless the process was started with the variables. UCX reads them when it is
+/// loaded, and it isn't safe to set them here, because the process may have other threads.
 void require_variables() {
   for (const std::string& variable : ucx_variables()) {
     const std::size_t equals = variable.find('=');

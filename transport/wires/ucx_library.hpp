@@ -1,6 +1,6 @@
 #pragma once
-/// UcxLibrary: the functions of UCX that wires use. The library is loaded when they are first
-/// needed, so that only processes that use it must have it.
+/// UcxLibrary: the functions of UCX that wires use. UCX is loaded when it is first needed, so only
+/// processes that use it need to have it installed.
 
 #include <string>
 #include <vector>
@@ -31,8 +31,8 @@ struct UcxLibrary {
   decltype(&::ucp_request_free) request_free;
   decltype(&::ucs_status_string) status_string;
 
-  /// Throws unavailable if UCX can't be loaded, or if the process was started without the variables
-  /// of ucx_variables().
+  /// Returns the functions. Throws unavailable if UCX can't be loaded, or if the process was
+  /// started without the variables of ucx_variables().
   static const UcxLibrary& get();
 
  private:

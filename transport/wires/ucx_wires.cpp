@@ -20,12 +20,12 @@ using UcxClock = std::chrono::steady_clock;
 
 /// The time in which the destructor delivers what was sent.
 constexpr std::chrono::seconds kUcxLinger{2};
-/// The time for UCX to end its requests and connections.
+/// The time in which UCX has to end its requests and connections.
 constexpr std::chrono::milliseconds kUcxCloseTime{500};
 
 struct UcxWire;
 
-/// A post that UCX may know by its address.
+/// A post. It must not move, because UCX may have its address.
 struct UcxPost {
   UcxWire* wire = nullptr;
   std::byte* data = nullptr;
@@ -43,9 +43,9 @@ struct UcxWire {
   std::uint32_t chip = 0;
   std::deque<UcxPost> sends;
   std::deque<UcxPost> receives;
-  std::size_t sends_given = 0;  ///< number of the posts that UCX has got
+  std::size_t sends_given = 0;  ///< number of the posts that UCX has received
   std::size_t receives_given = 0;
-  std::uint32_t sends_numbered = 1;  ///< number of the next message; 0 is the preamble
+  std::uint32_t sends_numbered = 1;  ///< number of the next message; the preamble has number 0
   std::uint32_t receives_numbered = 1;
   bool is_broken = false;  ///< UCX has found the connection broken
   WirePreambleBytes sent_preamble{};
@@ -82,11 +82,12 @@ class UcxWires final : public Wires {
     const std::string device = device_of(config.host);
     ucp_config_t* settings = nullptr;
     require(ucx_.config_read(nullptr, nullptr, &settings), "ucp_config_read");
-    // An eager send uses both directions of a limited link at once; a rendezvous doesn't.
+    // RNDV_THRESH=inf makes all sends eager, because an eager send uses both directions of a
+    // limited link at once, but a rendezvous doesn't.
     ucs_status_t status = ucx_.config_modify(settings, "TLS", "tcp");
     if (status == UCS_OK) status = ucx_.config_modify(settings, "RNDV_THRESH", "inf");
-    // Such a send ends when the kernel has all of its bytes, so that nothing is left to do for UCX
-    // while the chip computes. A flush would wait until the peer calls progress().
+    // With ZCOPY_THRESH=0, a send ends when the kernel has all of its bytes, so UCX has nothing
+    // left to do while the chip computes. A flush would wait until the peer calls progress().
     if (status == UCS_OK) status = ucx_.config_modify(settings, "ZCOPY_THRESH", "0");
     if (status == UCS_OK) status = ucx_.config_modify(settings, "NET_DEVICES", device.c_str());
     ucp_params_t wanted{};
@@ -126,7 +127,7 @@ class UcxWires final : public Wires {
       const WirePeer& peer = peers_[i];
       UcxWire& wire = wires_[i];
       wire.chip = peer.end.chip;
-      ucx_bytes(peer);  // throws if it isn't an address
+      ucx_bytes(peer);  // throws if the address is invalid
       wire.status.state = WireState::idle;
       if (!peer.connects_later) begin(wire, peer);
     }
@@ -161,8 +162,9 @@ class UcxWires final : public Wires {
     ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(longest.count(), 0)));
   }
 
-  /// Sends can't be cancelled. They end with their connection, which first gets time to deliver
-  /// them: a peer that has called something else learns it from them.
+  /// Closes all wires. Sends can't be cancelled, but end with their connection. The connection
+  /// first gets time to deliver them, because a peer that has made another call learns that from
+  /// them.
   void close() override {
     end_endpoints(0);
     for (UcxWire& wire : wires_) {
@@ -196,7 +198,7 @@ class UcxWires final : public Wires {
     return wires_[i];
   }
 
-  /// Begins to connect. UCX keeps what the peer sends before.
+  /// Begins to connect. UCX keeps what the peer has sent earlier.
   void begin(UcxWire& wire, const WirePeer& peer) {
     wire.status.state = WireState::connecting;
     ucp_ep_params_t wanted{};
@@ -237,8 +239,8 @@ class UcxWires final : public Wires {
     ucx_.cleanup(context_);
   }
 
-  /// Messages of other jobs, generations and channels have other tags with a probability of 1 -
-  /// 2^-16. Their preambles differ in any case.
+  /// Returns the tag of a message. Messages of another job, generation or channel have another tag
+  /// with a probability of 1 - 2^-16, and their preambles always differ.
   ucp_tag_t tag_of(std::uint32_t sender, std::uint32_t number) const {
     std::uint64_t digest = config_.generation * 0x9e3779b97f4a7c15 + config_.channel;
     for (const char c : config_.job) {
@@ -293,7 +295,7 @@ class UcxWires final : public Wires {
     }
   }
 
-  /// Takes note of what UCX has done. Returns whether there was anything.
+  /// Handles what UCX has done for a wire. Returns whether there was anything.
   bool settle(UcxWire& wire, const WirePeer& peer) {
     bool has_moved = false;
     if (wire.status.state == WireState::connecting && wire.preamble_receive.is_done) {
@@ -344,13 +346,13 @@ class UcxWires final : public Wires {
     });
   }
 
-  /// Closes the connections. With UCP_EP_CLOSE_FLAG_FORCE, it also waits for the end of all
-  /// requests, whose memory UCX may use until then.
+  /// Closes the connections. With UCP_EP_CLOSE_FLAG_FORCE, also waits for the end of all requests,
+  /// because UCX may use their memory until then.
   void end_endpoints(unsigned flags) {
     std::vector<void*> closing;
     for (UcxWire& wire : wires_) {
       if (wire.endpoint == nullptr) continue;
-      if (flags == 0 && wire.is_broken) continue;  // it can't be flushed
+      if (flags == 0 && wire.is_broken) continue;  // a broken connection can't be flushed
       ucp_request_param_t how{};
       how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
       how.flags = flags;

@@ -50,7 +50,7 @@ bool has_address(const sockaddr* at, const WireAddress& wanted) {
                      sizeof(in6_addr)) == 0;
 }
 
-/// Returns the text without bytes that don't belong in a message.
+/// Returns the beginning of the text for a message, with "?" in place of unprintable characters.
 std::string printable(std::string_view text) {
   std::string result(text.substr(0, 64));
   for (char& c : result) {

@@ -21,7 +21,7 @@ struct WireAddress {
 WireAddress parse_wire_host(std::string_view text, std::string_view field);
 /// Parses "10.0.0.1:4711" or "[fd00::1]:4711". Throws invalid_argument; the message names `field`.
 WireAddress parse_wire_address(std::string_view text, std::string_view field);
-/// Returns the text that parse_wire_address() reads.
+/// Returns the address as text that parse_wire_address() can read.
 std::string to_string(const WireAddress& address);
 
 /// Returns the name of this host's network device that has the numeric address. Throws

@@ -15,11 +15,13 @@
 namespace weft {
 namespace {
 
-/// The number of reasons that are counted separately. A stranger may cause any number of texts.
+/// The number of refusal reasons that are counted separately. It is limited because a stranger may
+/// cause any number of reasons.
 constexpr std::size_t kReasonsMax = 16;
-/// The number of connections that one progress() accepts, so that it ends.
+/// The most connections that one progress() accepts, so that it ends soon.
 constexpr int kAcceptsMax = 64;
-/// A chip that waits for a wire serves its door more often, also on a busy machine.
+/// If progress() wasn't called for this time, the chip did something else: a chip that waits for a
+/// wire calls it more often, also on a busy machine.
 constexpr std::chrono::seconds kPauseMin{1};
 
 }  // namespace
@@ -79,7 +81,8 @@ void WireDoor::close_late() {
   });
 }
 
-/// Nobody can greet while the chip does something else, so such time doesn't count.
+/// Extends the time limits of greetings by the time in which the chip did something else, because
+/// nobody could be greeted then.
 void WireDoor::excuse_pause() {
   const Clock::time_point now = Clock::now();
   const Clock::duration pause = now - std::exchange(served_, now);

@@ -1,5 +1,5 @@
 #pragma once
-/// WireGreeting: the beginning of a TLS connection between two chips: the handshake, then a
+/// WireGreeting: the beginning of a TLS connection between two chips: first the handshake, then a
 /// preamble in each direction.
 
 #include <cstddef>
@@ -11,24 +11,24 @@
 
 namespace weft {
 
-/// The side that dialled sends its preamble first. The other side answers when it has checked it.
-/// If a side doesn't accept the other's preamble, it closes the connection.
+/// The side that dialled sends its preamble first. The other side checks that preamble and answers
+/// with its own. A side that doesn't accept the other's preamble closes the connection.
 class WireGreeting {
  public:
   enum class Progress : std::uint8_t { waiting, done, failed };
-  /// Takes the other side's preamble and returns the answer. Throws if it isn't acceptable. The
-  /// result of a side that dialled isn't used.
+  /// Checks the other side's preamble, and returns the answer to it, which isn't used on the side
+  /// that dialled. Throws if the preamble isn't acceptable.
   using Check = std::function<WirePreamble(const WirePreamble& received)>;
 
-  /// Begins on a connected socket, which the object then owns. `first` is what a side that dialled
-  /// sends.
+  /// Begins a greeting on a connected socket, which the object then owns. The side that dialled
+  /// sends `first`.
   WireGreeting(const TlsContext& context, int fd, const WirePreamble& first = {});
 
-  /// Continues as far as possible without waiting. When it has failed, why() tells the reason.
+  /// Continues as far as possible without waiting. After a failure, why() returns the reason.
   Progress progress(const Check& check);
   const std::string& why() const { return why_; }
   int fd() const { return session_.fd(); }
-  short events() const { return events_; }  ///< for poll()
+  short events() const { return events_; }  ///< events for poll()
   /// Returns the connection, once progress() has returned `done`.
   TlsSession take() { return std::move(session_); }
 
@@ -44,7 +44,7 @@ class WireGreeting {
   Step step_ = Step::handshake;
   WirePreambleBytes sent_{};
   WirePreambleBytes received_{};
-  std::size_t moved_ = 0;  ///< bytes of the preamble that this step has moved
+  std::size_t moved_ = 0;  ///< preamble bytes that this step has moved
   short events_;
   std::string why_{};
 };

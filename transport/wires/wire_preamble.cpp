@@ -72,7 +72,7 @@ bool is_word(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
-/// Returns the id in a field that is filled with zeros.
+/// Returns the job id in a field whose rest is filled with zeros.
 std::string job_of(std::string_view field) {
   const std::string_view job = field.substr(0, field.find('\0'));
   if (!is_word(job) || field.find_first_not_of('\0', job.size()) != std::string_view::npos) {

@@ -1,11 +1,11 @@
 #pragma once
-/// WirePreamble: the first message in each direction of a wire, by which both ends check that they
-/// mean each other.
+/// WirePreamble: the first message in each direction of a wire. By it, each end checks that the
+/// other end is the one that it expects.
 ///
 ///   preamble = "weftwire" version:u32 channel:u32 generation:u64 from to job:char[64]
 ///   from, to = host:u32 worker:u32 chip:u32
 ///
-/// Numbers are little-endian. A shorter job id is filled with zeros.
+/// Numbers are little-endian. Zeros follow a job id that is shorter than its field.
 
 #include <array>
 #include <cstddef>
@@ -29,17 +29,18 @@ struct WirePreamble {
   friend bool operator==(const WirePreamble&, const WirePreamble&) = default;
 };
 
-/// Throws invalid_argument if the config's job id doesn't fit a preamble.
+/// Throws invalid_argument if the config's job id can't be in a preamble.
 void require_usable(const WireConfig& config);
 
-/// Returns the preamble that the end `self` of the config sends to `peer`.
+/// Returns the preamble that the end `config.self` sends to `peer`.
 WirePreamble preamble_to(const WireConfig& config, const WireEnd& peer);
 
 WirePreambleBytes encode(const WirePreamble& preamble);
-/// Throws corrupt if the bytes aren't a preamble, and version if it has another version.
+/// Returns the preamble. Throws corrupt if the bytes aren't a preamble, and version if the preamble
+/// has another version.
 WirePreamble decode_preamble(std::span<const std::byte, kWirePreambleBytes> bytes);
 
-/// Throws invalid_argument, naming the first field that differs, unless a peer's preamble is the
+/// Throws invalid_argument, naming the first field that differs, if the received preamble isn't the
 /// expected one.
 void require_same(const WirePreamble& received, const WirePreamble& expected);
 

@@ -14,7 +14,7 @@ bool is_missing(const WireStatus& status) {
 }
 
 std::string missing_wires(const Wires& wires) {
-  constexpr std::size_t kNamed = 8;  // a host that is down is the peer of many wires
+  constexpr std::size_t kNamed = 8;  // limited, as one lost host is the peer of many wires
   std::string missing;
   std::size_t count = 0;
   for (std::size_t i = 0; i < wires.peers().size(); ++i) {
@@ -36,7 +36,7 @@ std::string to_string(const WireEnd& end) {
 void await_wires(Wires& wires, std::chrono::milliseconds timeout,
                  const std::function<void()>& check) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  std::size_t done = 0;  ///< the wires before this one aren't missing
+  std::size_t done = 0;  ///< no wire before this one is missing
   for (;;) {
     wires.progress();
     while (done < wires.peers().size() && !is_missing(wires.status(static_cast<int>(done)))) ++done;

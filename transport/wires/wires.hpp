@@ -2,11 +2,11 @@
 /// Wires: the connections of one chip to chips of other hosts. A wire carries bytes in order and
 /// without loss, straight from and into the caller's memory.
 ///
-/// A chip makes its Wires, tells its address() to its peers, gives theirs to connect(), and calls
-/// progress() until they are up. A wire may also connect later, when both ends have posted to it.
-/// The i-th send() at one end of a wire fills the i-th receive() at the other end, and the two must
-/// have the same size. A wire that breaks stays lost until the end of the generation; nobody
-/// concludes from it which of the two ends is at fault.
+/// A chip makes its Wires, tells its address() to its peers, passes the peers' addresses to
+/// connect(), and calls progress() until the wires are up. A wire may also connect later, when both
+/// ends have posted to it. The i-th send() at one end of a wire fills the i-th receive() at the
+/// other end, and both must have the same size. A wire that breaks stays lost until the end of the
+/// generation, but isn't taken as a sign of which end is at fault.
 
 #include <chrono>
 #include <cstddef>
@@ -21,7 +21,8 @@
 
 namespace weft {
 
-/// The chip at one end of a wire. Both ends check each other's values when they connect.
+/// The chip at one end of a wire. When a wire connects, each end checks these values of the other
+/// end.
 struct WireEnd {
   std::uint32_t host = 0;    ///< number of the chip's host
   std::uint32_t worker = 0;  ///< number of the chip's worker
@@ -43,64 +44,64 @@ struct WireConfig {
   WireEnd self{};
   /// The numeric address of this host at which its peers reach it, without a port.
   std::string host = "127.0.0.1";
-  PortRange ports{};  ///< at which TLS listens
+  PortRange ports{};  ///< ports at which TLS may listen
   /// The secret of the job, of at least kWireSecretBytes. Only TLS uses it.
   std::string secret{};
-  /// Takes a line about connections that were refused. May be empty.
+  /// Called with a line of text about refused connections. May be empty.
   std::function<void(const std::string& line)> log{};
 };
 
 struct WirePeer {
   WireEnd end;
-  std::string address;          ///< the peer's address(), any bytes
-  bool connects_later = false;  ///< at the first post of this end, instead of at once
+  std::string address;          ///< the peer's Wires::address(), any bytes
+  bool connects_later = false;  ///< connects at the first post of this end, not at once
 };
 
-/// A wire is idle before the first post of this end if it connects later.
+/// If a wire connects later, it is idle before the first post of this end.
 enum class WireState : std::uint8_t { idle, connecting, up, lost };
 
 struct WireStatus {
   WireState state = WireState::connecting;
-  std::string why{};         ///< the reason why it is lost, or isn't up yet; may be empty
+  std::string why{};         ///< why it is lost or not up yet; may be empty
   std::size_t sends = 0;     ///< posts of send() whose memory is still needed
   std::size_t receives = 0;  ///< posts of receive() that aren't filled yet
 };
 
-/// Only one thread may use it at a time. Wires are numbered as in the list of peers. The destructor
-/// delivers what was sent, unless the peer takes no more bytes.
+/// Only one thread may use it at a time. The number of a wire is the index of its peer in the list
+/// of peers. The destructor delivers what was sent, unless the peer takes no more bytes.
 class Wires {
  public:
   virtual ~Wires() = default;
 
-  /// Returns the bytes from which a peer finds this chip.
+  /// Returns the bytes by which a peer finds this chip.
   virtual const std::string& address() const = 0;
-  /// Begins to connect to the peers. May be called once. Throws invalid_argument for an address
-  /// that isn't one, naming the peer.
+  /// Begins to connect to the peers. May be called once. Throws invalid_argument, naming the peer,
+  /// if a peer's address is invalid.
   virtual void connect(std::vector<WirePeer> peers) = 0;
   virtual std::span<const WirePeer> peers() const = 0;
   virtual const WireStatus& status(int wire) const = 0;
 
   /// Posts memory whose bytes are sent, or which is filled with received bytes. The memory must
-  /// live, and sent bytes must not change, until status() no longer counts the post or this object
-  /// is destroyed. Posts of a wire that is lost never end.
+  /// live, and bytes to send must not change, until status() no longer counts the post or this
+  /// object is destroyed. A lost wire never completes its posts.
   virtual void send(int wire, std::span<const std::byte> bytes) = 0;
   virtual void receive(int wire, std::span<std::byte> into) = 0;
 
-  /// Moves bytes and connections on, without waiting. Returns whether anything has happened.
+  /// Moves bytes and continues to connect, without waiting. Returns whether anything has happened.
   virtual bool progress() = 0;
-  /// Sleeps until progress() can do something, at most this long. May return early.
+  /// Sleeps until progress() can do something, at most for `longest`. May return early.
   virtual void wait(std::chrono::milliseconds longest) = 0;
-  /// Ends all wires at once. The memory of posts isn't touched any more, and all wires are lost.
+  /// Ends all wires at once: they are lost then, and the memory of posts isn't touched any more.
   virtual void close() = 0;
 };
 
-/// Waits until all wires are up that connect at once. `check` is called again and again, and throws
-/// if the wait is to end. Throws timeout, naming the peers that are missing, and why.
+/// Waits until all wires are up, except those that connect later. Calls `check` repeatedly, which
+/// can end the wait by an exception. Throws timeout, naming the missing peers and the reasons.
 void await_wires(Wires& wires, std::chrono::milliseconds timeout,
                  const std::function<void()>& check = {});
 
 /// Makes wires over TCP with TLS 1.3. Both ends prove that they know the secret. Throws
-/// invalid_argument, naming the field, and io if nothing can listen at the host's address.
+/// invalid_argument, naming the field, and io if listening at the host's address fails.
 std::unique_ptr<Wires> make_tls_wires(const WireConfig& config);
 
 /// Makes wires over UCX, without encryption: anyone who reaches UCX's ports can write to the
