@@ -1,4 +1,4 @@
-/// Tests what strangers can do to wires over TLS, from both sides: nothing but a line in the log.
+/// Tests that strangers on either side of wires over TLS can only cause a line in the log.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -30,7 +30,8 @@ std::uint16_t port_of(const Wires& wires) {
   return ntohs(reinterpret_cast<sockaddr_in&>(address.bytes).sin_port);
 }
 
-/// Member 2, which expects members 0 and 1 to dial, and what it has logged.
+/// The server, which is member 2 and expects members 0 and 1 to dial, and the lines that it has
+/// logged.
 class Wired : public ::testing::Test {
  protected:
   void SetUp() override { begin(false); }
@@ -51,7 +52,7 @@ class Wired : public ::testing::Test {
   std::unique_ptr<Wires> dial(const WireConfig& config) const {
     return dial(config, server->address());
   }
-  /// Lets all members make progress until the condition holds.
+  /// Lets the server and the others make progress until the condition holds.
   void go_on_until(std::string_view what, const std::function<bool()>& condition,
                    std::initializer_list<Wires*> others = {}) const {
     const auto deadline = std::chrono::steady_clock::now() + testing::kWirePatience;
@@ -168,7 +169,7 @@ TEST_F(WiredLater, LookAtTheirDoorOnlyWhileAWireConnects) {
   EXPECT_EQ(server->status(1).state, WireState::idle);
 }
 
-/// Passes bytes on between a dialling member and the server, and keeps what the member has sent.
+/// Passes bytes on between a dialling member and the server, and records what the member sends.
 class Proxy {
  public:
   explicit Proxy(std::uint16_t server) : server_(server) {
