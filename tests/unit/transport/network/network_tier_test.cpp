@@ -21,7 +21,7 @@ using testing::expect_error;
 using testing::PreparingCommunicator;
 using testing::WireBook;
 
-/// Passes everything on to other wires, and counts the bytes of send().
+/// Passes all calls on to other wires, and counts the bytes of send().
 class CountingWires final : public Wires {
  public:
   explicit CountingWires(Wires& wires) : wires_(wires) {}
@@ -44,7 +44,7 @@ class CountingWires final : public Wires {
   Wires& wires_;
 };
 
-/// Hosts of one chip each.
+/// The hosts of a job in this process, with one chip each.
 class Hosts {
  public:
   explicit Hosts(int count) : mesh(HybridMesh{{1}, {count}, {"data"}}.mesh()), grid(count) {

@@ -29,7 +29,7 @@ int wire_threads() {
   return count;
 }
 
-/// Two hosts of one chip, both in this process.
+/// Two hosts in this process, with one chip each.
 class OverlappedTierTest : public ::testing::Test {
  protected:
   OverlappedTierTest() {
@@ -50,7 +50,7 @@ class OverlappedTierTest : public ::testing::Test {
         memory, mesh_, host, BoardWriter(), policy,
         std::make_unique<OverlappedTier>(std::move(network), BoardWriter()));
   }
-  /// Adds one number at the beginning of the arenas' second page.
+  /// Prepares a sum of one number per chip, which is at the beginning of the arena's second page.
   PreparedCall sum(Communicator& communicator) const {
     return communicator.prepare({.kind = CollectiveKind::all_reduce,
                                  .atoms = mesh_.axis_atoms(0),
