@@ -1,5 +1,5 @@
-/// Calls fit() several times over two slots of this machine: the other host follows host 0 from
-/// call to call, and whatever makes their calls differ ends by name.
+/// Tests fit() calls over two hosts, which are slots of this machine: host 1 follows host 0 from
+/// call to call, and if their calls differ, the output says how.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ using testing::expect_says;
 using testing::Slots;
 using Json = nlohmann::json;
 
-/// The second job trains for as many steps more as the first one has counted.
+/// Returns the command of a program with two fit() calls. The number of steps that the first job
+/// has counted is added to the steps of the second job.
 std::vector<std::string> two_calls(const std::vector<std::string>& more = {}) {
   std::vector<std::string> words{HOST_APP, "--workers", "4", "--meets-every", "1",      "--steps",
                                  "20",     "--calls",   "2", "--whole",       "--json", "{json}"};
@@ -132,7 +133,7 @@ TEST_F(HostFits, RefuseAnotherCall) {
   }
 }
 
-/// A job whose host 0 waits between two calls, and host 1 therefore too.
+/// A program in which host 0 pauses between two fit() calls, so that host 1 waits for it.
 class PausedHosts : public HostFits {
  protected:
   void SetUp() override {
@@ -159,7 +160,7 @@ TEST_F(PausedHosts, EndWithHost0) {
   EXPECT_EQ(host(1).wait(), 0) << host(1).output();
 }
 
-/// Another process has the address and the secret of host 0 before host 1 looks for it again.
+/// While host 1 is stopped, another process takes the address and the secret of host 0.
 TEST_F(PausedHosts, EndThoughAnotherHost0Comes) {
   ::kill(host(1).pid(), SIGSTOP);
   ::kill(host(0).pid(), SIGKILL);
