@@ -112,7 +112,7 @@ TEST_F(OverlappedTierTest, GoesOnIfNothingWasLeftWhenItsChipGaveUp) {
   const PreparedCall of_b = sum(*b);
   a->begin(of_a);
   b->run(of_b);
-  a->start(of_a);  // runs after the first call, so that call has ended too
+  a->start(of_a);  // runs after the begun call, which has ended then too
   b->run(of_b);
   a->wait();
   a->abandon();
