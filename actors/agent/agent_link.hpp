@@ -52,7 +52,7 @@ struct TrainerGone {};
 
 }  // namespace agent_event
 
-/// An order of the trainer, or the end of the connection to it.
+/// An order of the trainer, or the end of the connection to the trainer.
 using AgentEvent =
     std::variant<action::Launch, action::Kill, action::Prepare, agent_event::Abort,
                  agent_event::MarkLost, agent_event::SetStatus, agent_event::RemoveArenaNames,

@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-/// Returns the folder in which host 0 leaves its mark: the run folder if the checkpoints are below
-/// it, because their folder doesn't exist before the first save.
+/// Returns the folder in which host 0 leaves its mark: the folder of the checkpoints, or the run
+/// folder if it contains the former, which then doesn't exist before the first save.
 std::string marked_folder(const std::string& checkpoints, const std::string& run_dir) {
   return checkpoints.starts_with(run_dir + "/") ? run_dir : checkpoints;
 }

@@ -26,8 +26,8 @@ class CheckpointPlace {
   bool leave_mark(const Assignment& assignment);
 
   /// On another host: returns what this host has found out about host 0's folder. If this host
-  /// doesn't share that folder, and the options name one, takes the latter as take() does. Calls
-  /// `wait` between two looks for the mark.
+  /// doesn't share that folder and the options name a folder, takes the named folder as take()
+  /// does. Calls `wait` between two looks for the mark.
   HostFolder find(const HostWelcome& welcome, const std::function<void()>& wait);
   /// Returns the folder of this host's checkpoints.
   const std::string& path() const { return path_; }

@@ -27,7 +27,7 @@ struct JoinedJob {
 
 /// The parts of a job on this host, which are destroyed in the reverse order of their declarations:
 /// the job's processes end before the resources that they use are removed. Only one thread may use
-/// the object, and logs to the job's log during the object's lifetime.
+/// the object. That thread logs to the job's log during the object's lifetime.
 struct HostRun {
   using Lines = std::function<void(int worker, bool err, std::string_view line)>;
 

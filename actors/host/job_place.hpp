@@ -41,7 +41,7 @@ class JobPlace {
   JobPlace(const JobPlace&) = delete;
   JobPlace& operator=(const JobPlace&) = delete;
 
-  /// Names the job's segments, folder and lock on this host.
+  /// Returns the id that names the job's segments, folder and lock on this host.
   const std::string& id() const { return id_; }
   const JobIdentity& job() const { return job_; }
   std::string socket_path() const { return folder() + "/control"; }

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-/// How often the table of a version is read at most before it counts as unreadable.
+/// The largest number of attempts to read the table of a version.
 constexpr int kReadsMax = 100;
 
 }  // namespace

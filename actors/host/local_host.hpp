@@ -1,5 +1,5 @@
 #pragma once
-/// LocalHost: the link to the host on which the trainer's own process runs.
+/// LocalHost: the link to the host on which this process runs.
 
 #include "actors/trainer/host_link.hpp"
 #include "actors/trainer/job_spec.hpp"

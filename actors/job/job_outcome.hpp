@@ -58,7 +58,7 @@ class JobOutcome {
   /// Called when all workers have ended, either well or by `failure`. Their processes must end
   /// before deadline().
   void on_job_ended(std::optional<Failure> failure, Time now);
-  /// Returns the time at which on_time() must be called, if it must be.
+  /// Returns the time at which on_time() must be called; nothing if no call is needed.
   std::optional<Time> deadline() const { return kill_at_; }
   Actions on_time(Time now);
 

@@ -23,7 +23,7 @@ struct JobRequest {
   std::string loop_config;  ///< in CBOR
   BoundLoop local;          ///< the loop, if it runs in this process
   /// While the request exists, prevents a second job whose workers run main() again. Null if the
-  /// workers of this job don't.
+  /// workers of this job don't run main() again.
   std::shared_ptr<const NamelessFit> nameless;
   std::shared_ptr<const WorkerCommand> command;  ///< null if the job has no worker processes
   std::vector<std::shared_ptr<Callback>> callbacks;

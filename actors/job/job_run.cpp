@@ -316,7 +316,7 @@ class JobRun {
     }
   }
 
-  /// Makes `call`, and ends the job if it can't write to the run folder or start a worker.
+  /// Runs `call`, and ends the job if it can't write to the run folder or start a worker.
   template <typename Call>
   void or_fail(int worker, const Call& call) {
     try {
@@ -346,7 +346,7 @@ class JobRun {
     };
   }
 
-  /// Makes `call`, and ends the job if a callback throws. fit() then throws the same exception.
+  /// Runs `call`, and ends the job if a callback throws. fit() then throws the same exception.
   template <typename Call>
   void guarded(const Call& call) {
     try {

@@ -46,8 +46,8 @@ void note_result(const LoopIdentity& identity, int number, const Result& result)
 void note_thrown(const LoopIdentity& identity, int number, Errc code, std::string_view message);
 /// Returns what other hosts are told when the call with this number begins.
 FitCalls calls_until(int number);
-/// `outcome` says how a fit() call of another process ended. Returns the same result, or throws the
-/// same error. Also throws the errors of Result::load().
+/// Returns the result or throws the error with which a fit() call of another process has ended, as
+/// `outcome` says. Also throws the errors of Result::load().
 Result result_of(const std::string& outcome);
 
 /// Handles a fit() call in a worker process. If the trainer made this call before the job's call,

@@ -211,8 +211,8 @@ Result run_to_end(const JobRequest& request, std::stop_token stop, const std::st
 
 /// Runs the job to its end and records its outcome for the workers of later jobs.
 Result fit_or_note(const What& what, std::stop_token stop) {
-  // It lives until the outcome is noted, because another nameless fit() call can begin once it is
-  // gone.
+  // The request lives until the outcome is noted, because its end lets other nameless fit() calls
+  // begin.
   std::optional<JobRequest> request;
   try {
     request = request_of(what);

@@ -45,8 +45,8 @@ std::int64_t product(const std::vector<std::int64_t>& sizes, const std::string& 
   return count;
 }
 
-/// Returns whether "CPU" means the number of chips. Beside a number of chips, as in Ray's {"CPU":
-/// 8, "TPU": 4}, it means the number of cores.
+/// Returns whether "CPU" means the number of chips. If a number of chips is given, too, as in Ray's
+/// {"CPU": 8, "TPU": 4}, it means the number of cores.
 bool cpus_are_chips(const ScalingConfig& scaling) {
   return scaling.resources_per_worker.size() == 1 && scaling.chips_per_worker == 0;
 }

@@ -57,9 +57,9 @@ void check_hosts(const TrainerOptions& options, const HostPlace& place) {
 
 namespace {
 
-/// Throws if UCX can't be used. It needs the address of one network device on each host. Without
-/// backend.network, that is the device by which the host reaches host 0, but host 0 itself knows
-/// its device only if WEFT_TRAINER has its address.
+/// Throws if UCX can't be used. UCX needs the address of one network device on each host. Without
+/// backend.network, it is the device by which the host reaches host 0, but host 0 itself knows that
+/// device only if WEFT_TRAINER has its address.
 void check_ucx(const BackendConfig& backend, const HostPlace& place) {
   if (!backend.ports.empty()) {
     fail(

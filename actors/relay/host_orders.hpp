@@ -30,7 +30,7 @@ enum class HostOp : std::uint32_t {
   kick = 19,     ///< waiting processes shall read the actor table again
   start = 20,    ///< StartOrder
   kill = 21,     ///< KillOrder
-  gone = 22,     ///< LostHost: that host is lost
+  gone = 22,     ///< LostHost: the named host is lost
   end = 23,      ///< the system has ended
 };
 

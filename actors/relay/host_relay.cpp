@@ -179,7 +179,7 @@ void HostRelay::run() {
         try {
           each->tell_cancels();
         } catch (const Error&) {
-          continue;  // the next check tries again
+          continue;  // memory can't be mapped now; the next check tries again
         }
       }
       tell_credits();
@@ -273,7 +273,8 @@ bool HostRelay::deliver(int host, const ArrivingFrame& frame) {
     if (!from->deliver(frame)) return false;
   } catch (const Error& error) {
     from->drop(frame);
-    // The caller will learn that the process is lost, and a lost process needs no credits.
+    // No refusal is sent, because the caller will learn that the process is lost. A lost process
+    // needs no credits.
     if (error.code() == Errc::peer_lost) return true;
     refuse(host, frame, error);
   }
@@ -354,7 +355,7 @@ void HostRelay::tell_credits() {
 void HostRelay::look_at_links(Clock::time_point now) {
   const bool stood_still = now - std::exchange(last_turn_, now) > kStandstill;
   for (const auto& linked : links()) {
-    // Nothing is read from a held link, so its silence means nothing.
+    // Nothing is read from a held link, so its silence doesn't count.
     if (linked->link->has_moved() || linked->link->is_held() || stood_still) linked->heard = now;
     const auto silent = now - linked->heard;
     const std::chrono::nanoseconds limit = linked->silence_max.load();

@@ -59,7 +59,7 @@ class HostRelay {
   void open_door(std::unique_ptr<WireDoor> door, std::uint64_t generation);
   void close_door();
   bool has_link(int host) const;
-  /// Ends the link to a host, without a call of on_lost.
+  /// Ends the link to a host without calling on_lost.
   void drop(int host, const std::string& why);
   /// Sets how long a host may be silent before it counts as lost; 0: without limit.
   void set_silence_max(int host, std::chrono::nanoseconds silence_max);

@@ -65,7 +65,7 @@ class StandIn {
   /// Notes that the process doesn't wait for an answer to its call any more, because the call was
   /// cancelled or answered.
   void forget_call(std::uint64_t call);
-  /// Tells the other host which calls that were sent to it have been cancelled.
+  /// Tells the other host which of the calls that were sent to it have been cancelled.
   void tell_cancels();
   /// Ends the thread. The messages that wait in the ports are then lost, and the tells among them
   /// are counted as lost.

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-/// If two hosts don't reach each other, this is the time to learn that one of them is lost.
+/// If two hosts don't reach each other, one of them may be lost. This is the time to learn that.
 constexpr std::chrono::seconds kBetterCause{1};
 
 std::chrono::nanoseconds seconds(double count) {

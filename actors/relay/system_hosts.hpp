@@ -32,9 +32,9 @@ class SystemHosts {
     std::function<void(const HungNews& news)> on_hung{};
   };
 
-  /// Waits until all hosts have joined host 0, which is `place`. Of the processes, the tables
-  /// contain only the keeper's. They must outlive the object. Throws timeout, naming the missing
-  /// hosts; mesh_mismatch, version, io.
+  /// Waits, as host 0 of `place`, until all other hosts have joined. The tables contain only the
+  /// keeper's process, and must outlive the object. Throws timeout, naming the missing hosts;
+  /// mesh_mismatch, version, io.
   SystemHosts(const HostPlace& place, const SystemOptions& options, PeerTable& peers,
               ActorTable& actors, const PeerFacts& keeper, Hooks hooks);
   /// Tells the other hosts that the system has ended.
@@ -89,7 +89,7 @@ class SystemHosts {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Member> members_;  // by host; guarded by mutex_
-  std::string failure_{};        // of a host that failed before all were ready; guarded by mutex_
+  std::string failure_{};        // failure before all hosts are ready; guarded by mutex_
   std::set<std::pair<int, std::uint64_t>> buried_;  // by host and peer; guarded by mutex_
   std::map<std::uint32_t, PeerFacts> facts_;        // by slot; guarded by mutex_
   /// Two hosts that don't reach each other. At `due`, `host` is dropped, if neither is lost by

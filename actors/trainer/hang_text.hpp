@@ -12,7 +12,7 @@ namespace weft {
 /// Returns a text about how the worker hangs, such as "others have waited 5 s for it".
 std::string describe(const Hang& hang, double seconds);
 
-/// Logs the stack that a hanging worker has written, if it has.
+/// Logs the stack that a hanging worker has written, if there is one.
 void warn_of_stack(int worker, const std::string& run_dir);
 
 /// Returns the sighting, extended by the path of the file to which the hanging worker's process

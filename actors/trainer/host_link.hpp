@@ -23,7 +23,8 @@ class HostLink {
 
   // The state of the chips.
 
-  /// Returns the last step that all chips have committed. All of them still have its state.
+  /// Returns the last step that all chips have committed. All chips still have the state of this
+  /// step.
   virtual std::uint64_t common_step() const = 0;
   /// Returns whether this host has the complete state of common_step(), because no tensor is
   /// divided over hosts.

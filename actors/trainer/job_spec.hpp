@@ -40,7 +40,7 @@ struct JobSpec {
   ResumeFrom resume;
   bool resume_partial = false;
   RecoveryPolicy recovery;
-  bool keeps_state = true;    ///< two versions of the state are kept, to continue and rescue
+  bool keeps_state = true;    ///< two versions are kept: to continue, compare or rescue
   double grace_s = 0;         ///< 0: a preempted job is cancelled
   double hang_timeout_s = 0;  ///< 0: a hang doesn't count as a loss
   /// The seconds without progress after which a hang is reported. If absent, the value follows from

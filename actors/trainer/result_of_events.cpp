@@ -34,7 +34,7 @@ void add_to(Result& result, const trainer_event::Ended& ended) {
   std::ranges::transform(ended.worker_metrics, result.worker_metrics.begin(), from_cbor);
   result.returned.resize(ended.worker_metrics.size());
   std::ranges::transform(ended.returned, result.returned.begin(), from_cbor);
-  // Even if all workers report or save checkpoints, the result names one that is complete.
+  // If all workers report or save checkpoints, the result names a complete checkpoint.
   if (!ended.whole_checkpoint.empty()) result.checkpoint = Checkpoint{ended.whole_checkpoint};
 }
 

@@ -13,7 +13,7 @@ void add_to(Result& result, const Report& report, const Metrics& metrics);
 /// Adds all data of the end except the error. Then keeps at most kHistoryMax reports.
 void add_to(Result& result, const trainer_event::Ended& ended);
 
-/// Throws loop_failed if a metric isn't finite. Used for jobs that shall end then.
+/// Throws loop_failed if a metric isn't finite. Called for jobs that end on such a metric.
 void require_finite(const Report& report, const Metrics& metrics);
 
 }  // namespace weft

@@ -64,7 +64,7 @@ void carry_out(Self self, const DeskActions& actions) {
 void add_commands(Self self, Start& start) {
   auto& state = state_of(self);
   if (start.generation > 1) note_begun(self);
-  if (start.generation == 1) write_down(self, state.desk->commands());  // those of the checkpoint
+  if (start.generation == 1) write_down(self, state.desk->commands());  // the checkpoint's commands
   carry_out(self, state.desk->begin_generation(start.generation, start.step, state.begun));
   start.commands = state.desk->commands();
   start.commands_read =

@@ -68,7 +68,7 @@ struct ResumePoint {
   std::string path;
   std::uint64_t step = 0;
   std::uint64_t seed = 0;
-  std::string copy_id{};       ///< result of id_of_copy(); "" for a job on one host, or a URL
+  std::string copy_id{};       ///< by id_of_copy(); "" if the job has one host or the path is a URL
   std::string rescued_from{};  ///< run folder of the job that was rescued, or ""
   std::vector<StoredCommand> commands{};
 };
@@ -83,7 +83,7 @@ struct TrainerLinkOptions {
   std::string job_id;
   std::string token;
   std::string fits;  ///< HostWelcome::fits, for workers of other hosts
-  FitCalls calls;    ///< calls of this process
+  FitCalls calls;    ///< fit() calls of this process
   /// True if the reports of all workers are reported to fit(), not only those of worker 0.
   bool tells_all_reports = false;
   /// True if any process may join, not only a process that process_started() has reported.

@@ -54,7 +54,7 @@ void carry_out(Self self, const Actions& actions);
 void carry_out(Self self, const DeskActions& actions);
 /// Adds the commands that the loops of the generation must know to `start`.
 void add_commands(Self self, Start& start);
-/// Tells the commands' desk that the loops of this generation are being left.
+/// Tells the command desk that the loops of this generation are being left.
 void unwind_commands(Self self);
 /// At the end of the job, answers the posters whose commands weren't read.
 void end_commands(Self self);
@@ -94,7 +94,7 @@ void link_grace_over(Self self, int worker, std::uint64_t number);
 void cancel(Self self, Errc code, const std::string& reason);
 /// Logs which hosts get the state from which other hosts.
 void say_donors(const Start& start);
-/// Tells the agents that the trainer lives, and handles silent hosts, now and again each second.
+/// Tells the agents that the trainer lives, and handles silent hosts: now, and then once a second.
 void beat(Self self);
 
 // The next functions are defined in trainer_hangs_actor.cpp.
@@ -103,7 +103,7 @@ Sighting sight(Self self, int worker);
 std::vector<Sighting> sightings_of_unwinding(Self self);
 /// Returns the worker for which this worker waits, according to the board.
 std::optional<Missing> awaited_by(Self self, int worker);
-/// Checks for hangs now, and again every HangWatch::kPeriod.
+/// Looks for hangs: now, and then every HangWatch::kPeriod.
 void look_for_hangs(Self self);
 void begin_to_look_for_hangs(Self self);
 

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// A parcel whose pieces have a smaller mean size travels as one post, through scratch memory.
+/// A parcel whose pieces have a smaller mean size than this is one post, through scratch memory.
 inline constexpr std::size_t kPieceBytesMin = std::size_t{16} << 10;
 
 struct ParcelPiece {
@@ -67,7 +67,7 @@ struct NetworkStage {
   std::vector<NetworkReduction> reductions;
 };
 
-/// The peers are the other members of the group, in its order, beginning after the chip itself.
+/// The peers are the other members of the group, in group order, from the member after the chip.
 struct NetworkCall final : TierCall {
   std::vector<int> wires;  ///< by peer
   /// True if results overwrite operands that must still be sent to other chips. Then a stage ends

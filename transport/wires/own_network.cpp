@@ -81,7 +81,8 @@ struct Network {
   }
 };
 
-/// Parses a network such as "10.0.0.0/8". Returns nothing for text without "/", such as a device.
+/// Parses a network such as "10.0.0.0/8". Returns nothing for text without "/", such as the name of
+/// a device.
 std::optional<Network> parse_network(const std::string& text, std::string_view field) {
   const std::size_t slash = text.find('/');
   if (slash == text.npos) return {};

@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// The most bytes that a TLS record contains.
+/// The largest number of bytes in a TLS record.
 inline constexpr std::size_t kTlsRecordBytes = std::size_t{16} << 10;
 
 class TlsWire {

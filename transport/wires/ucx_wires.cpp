@@ -163,8 +163,8 @@ class UcxWires final : public Wires {
   }
 
   /// Closes all wires. Sends can't be cancelled, but end with their connection. The connection
-  /// first gets time to deliver them, because a peer that has made another call learns that from
-  /// them.
+  /// first gets time to deliver them, because a peer that has made a different call notices that by
+  /// their contents.
   void close() override {
     end_endpoints(0);
     for (UcxWire& wire : wires_) {
