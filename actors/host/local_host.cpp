@@ -23,8 +23,8 @@ bool LocalHost::has_whole_state() const {
   const auto is_divided = [&](const StateEntry& tensor) {
     return ((tensor.sharding.used() | tensor.sharding.unreduced) & mesh.dcn_atoms()) != 0;
   };
-  // Workers may still run. The table is right only if all chips are still at the same common step
-  // after the read, since a worker may overwrite its slot later.
+  // Workers may still run. The table is right only if the common step is still the same after the
+  // read, because a worker may overwrite the table's slot at a later step.
   for (int i = 0; i < kReadsMax; ++i) {
     const std::uint64_t step = common_step();
     try {
