@@ -24,11 +24,6 @@ const pjrt::Plugin& plugin_for(DeviceKind kind) {
        to_string(kind), pjrt::install_command(kind));
 }
 
-/// Returns the variable that limits which devices a process sees.
-const char* choosing_variable(DeviceKind kind) {
-  return kind == DeviceKind::tpu ? "TPU_VISIBLE_CHIPS" : "CUDA_VISIBLE_DEVICES";
-}
-
 std::shared_ptr<pjrt::Client> make_client(DeviceKind kind) {
   // The warning goes to stderr, which a worker has in its log.
   const auto client = pjrt::Client::make(plugin_for(kind), {}, [](const std::string& text) {

@@ -12,29 +12,26 @@
 
 namespace weft {
 
-/// The size of the staging memory in the arena, to which operands and results outside the arena are
-/// copied. Larger ones are copied in pieces of this size, which fit in the caches.
+/// The size of the memory in the arena for copies of operands and results that are outside the
+/// arena. Larger operands and results are copied in pieces of this size, which stay in the caches.
 inline constexpr std::size_t kStagingBytes = std::size_t{512} << 10;
 
 class ArenaChipCollectives final : public ChipCollectives {
  public:
-  /// `communicator` must be the one that the executor's plans use.
+  /// `communicator` is the communicator that the executor's plans use too.
   ArenaChipCollectives(JobMemory& memory, const Mesh& mesh, int position, int local_index,
                        Communicator& communicator);
 
-  /// Begins a body of on_each_chip(), and returns the Chip for it. `body` is the number of the body
-  /// among the loop's programs. Each call contains it, so that calls from different bodies never
-  /// match.
-  Chip& chip_for(std::uint32_t body) {
-    body_ = body;
-    return chip();
-  }
+  /// Runs a body of on_each_chip() in a step. `program` is the body's number among the loop's
+  /// programs. Each call contains this number, so that calls of chips that run different bodies
+  /// don't match.
+  void run_body(std::uint64_t step, std::uint32_t program, const std::function<void(Chip&)>& body);
 
   void carry_out(const ChipCall& call) override;
   std::byte* address(std::uint64_t offset) override { return memory_.arena(arena_) + offset; }
 
  private:
-  /// A collective and the source line that calls it.
+  /// A collective together with the source line that calls it.
   struct CallSite {
     CallWords words;
     const char* file;
@@ -47,8 +44,8 @@ class ArenaChipCollectives final : public ChipCollectives {
     }
   };
 
-  /// Carries out `call` for the call site of `of`. If `call` is only a piece of `of`, `whole` is
-  /// the number of elements of all pieces, otherwise 0.
+  /// Carries out `call` for the call site of `of`. `whole` is 0 unless `call` is only a piece of
+  /// `of`; then it is the number of elements of all pieces.
   void run(CollectiveCall& call, const ChipCall& of, std::int64_t whole = 0);
   void carry_out_staged(const ChipCall& call);
   std::optional<std::uint64_t> place_in_arena(const std::byte* data) const;
