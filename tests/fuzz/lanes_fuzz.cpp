@@ -46,7 +46,7 @@ class System {
     if ((valid & 1U) != 0) entry.blocks[0] = block_.word;
     if ((valid & 2U) != 0) entry.is_in_block = 1;
     entry.number.store(++taken_);
-    memory.port(0).news[0].fetch_or(std::uint64_t{1} << 1U);
+    memory.port(0).watched[0].fetch_or(std::uint64_t{1} << 1U);
     read_or_refuse(bytes, [&](std::span<const std::byte>) {
       const auto message = taker_->port(0).take();
       WEFT_CHECK(message && message->body().size() <= kBodyBytesMax, message.has_value());
