@@ -233,7 +233,8 @@ class AgentRun {
       HostJoin join = join_;
       join.job_id = welcome_.job_id;
       join.committed = host_.link.common_step();
-      if (link->join(join).calls.number != join.fit_number) {  // the job is over
+      const HostWelcome welcome = link->join(join);
+      if (welcome.is_over || welcome.calls.number != join.fit_number) {
         leaves_ = false;
         return stop();
       }
@@ -367,6 +368,13 @@ AgentEnd run_agent(const AgentJob& given) {
                      .fit_number = given.fit_number};
   const HostJoin join = join_of(job, where_this_is(random_id()));
   const HostWelcome welcome = join_job(*link, join, job.spec.host_timeout());
+  if (welcome.is_over) {
+    logger("weft.trainer")
+        ->error("host {} comes too late: the job of fit() #{} has ended on host 0",
+                job.spec.place.index, job.fit_number);
+    link.reset();
+    return {.code = 1, .outcome = wait_for_next_job(job, calls.process)};
+  }
   // From here on the trainer waits for this host, so it must be told of errors.
   const auto cancel = [&](Errc code, const char* why) {
     if (link != nullptr) link->cancel(code, fmt::format("host {}: {}", job.spec.place.index, why));

@@ -111,6 +111,7 @@ DeviceActor::behavior_type device_behavior(DevicePointer self,
       [self](run_a, const DeviceRunPtr& run) {
         guarded(self, [&](DeviceState& state) {
           show(state, run->program);
+          WEFT_CHECK(state.programs[run->program].plan != nullptr, run->program);
           run_numbered(state, run->run, run->step, run->fingerprint, [&] {
             Engine& engine = *state.engine;
             if (run->hash) engine.add_to(*run->hash);

@@ -79,6 +79,11 @@ class BetweenJobs {
   int fit_number_ = 0;
 };
 
+BetweenJobs& between_jobs() {
+  static BetweenJobs between_jobs;
+  return between_jobs;
+}
+
 }  // namespace
 
 HostsTaken::HostsTaken(JobSpec& spec, const std::string& site) : takes_(spec.place.count > 1) {
@@ -102,9 +107,10 @@ HostsTaken::~HostsTaken() {
   if (takes_) are_taken = false;
 }
 
+void end_between_jobs() { between_jobs().end(); }
+
 Result fit_as_agent(const AgentJob& job, const std::string& site) {
-  static BetweenJobs between_jobs;
-  between_jobs.end();
+  end_between_jobs();
   const AgentEnd end = run_agent(job);
   if (!end.outcome) end_worker_process(end.code);
   const bool has_thrown = end.outcome->starts_with('!');
@@ -117,7 +123,7 @@ Result fit_as_agent(const AgentJob& job, const std::string& site) {
          "over hosts needs a run.storage_path that they share",
          site, job.spec.place.index, error.what());
   }
-  between_jobs.begin(job);
+  between_jobs().begin(job);
   return has_thrown ? result_of(*end.outcome) : std::move(*result);
 }
 

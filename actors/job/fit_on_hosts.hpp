@@ -31,6 +31,10 @@ class HostsTaken {
   bool takes_;
 };
 
+/// Prints again what main() prints to stdout, until the next fit() call ends. Call it first in each
+/// call that begins a job on a host other than host 0.
+void end_between_jobs();
+
 /// Makes a fit() call on a host other than host 0. If host 0's process then begins another job,
 /// returns or throws what the same call returned or threw on host 0. From then until the next call,
 /// drops what main() prints to stdout. If host 0's process begins no other job, ends this process.

@@ -294,9 +294,14 @@ Job Trainer::start(std::source_location where) {
                   site, next_number()});
   request.handles_signals = options_.run.handle_signals.value_or(false);
   request.logs_to_console = false;
-  if (request.spec.place.is_agent()) end_worker_process(run_agent(agent_job_of(request)).code);
-  HostsTaken(request.spec, site).keep();
-  return Job::start(std::move(request));
+  if (request.spec.place.is_agent()) {
+    end_between_jobs();
+    end_worker_process(run_agent(agent_job_of(request)).code);
+  }
+  HostsTaken hosts(request.spec, site);
+  Job job = Job::start(std::move(request));
+  hosts.keep();
+  return job;
 }
 
 }  // namespace weft

@@ -361,8 +361,11 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
   spec.checkpoint.path = checkpoint_place(spec.checkpoint.path, "run.checkpoint.path");
   spec.resume = resume_from(options.run.resume);
   spec.resume_partial = options.run.resume_partial;
-  spec.device = choose_device(
-      scaling, {.num_workers = spec.num_joins(), .chips_per_worker = spec.chips_per_worker});
+  spec.is_eager = options.run.debug == DebugMode::eager;
+  if (spec.is_eager) take_one_chip(spec);
+  spec.device = choose_device(scaling, {.num_workers = spec.num_joins(),
+                                        .chips_per_worker = spec.chips_per_worker,
+                                        .is_in_trainer = spec.num_workers == 0});
   check_kept_state(options.run, *chip_kind(spec.device.kind).target);
   spec.recovery = resolve_recovery(options.run.failure, scaling.num_workers);
   spec.hang_timeout_s = options.run.failure.hang_timeout_s;
@@ -376,9 +379,7 @@ JobSpec validate(const TrainerOptions& given, const std::string& program, const 
       (spec.recovery.recovers() || spec.check_replicas_every > 0 || spec.keep_for_rescue_s > 0);
   spec.tls = options.backend.tls;
   set_network(options.backend, spec);
-  spec.is_eager = options.run.debug == DebugMode::eager;
   spec.ends_on_nan = options.run.failure.ends_on_nan;
-  if (spec.is_eager) take_one_chip(spec);
   require_open_files(spec);
   return spec;
 }

@@ -1,9 +1,9 @@
 #include "actors/process/device_choice.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -40,11 +40,11 @@ std::vector<Asked> asked_for(const ScalingConfig& scaling) {
   return asked;
 }
 
-/// Returns the path of the first plug-in that is for chips of this kind, or whose kind is unknown;
-/// "" if there is none.
-std::string plugin_for(DeviceKind kind, const DeviceMachine& machine) {
+/// Returns the path of the first plug-in that is for chips of this kind; "" if there is none. A
+/// plug-in of unknown kind is taken if the kind `was_asked` for.
+std::string plugin_for(DeviceKind kind, const DeviceMachine& machine, bool was_asked) {
   for (const pjrt::PluginFile& file : pjrt::find_plugins(machine.variable)) {
-    if (file.kind.value_or(kind) == kind) return file.path;
+    if (file.kind ? *file.kind == kind : was_asked) return file.path;
   }
   return "";
 }
@@ -53,12 +53,12 @@ std::string plugin_for(DeviceKind kind, const DeviceMachine& machine) {
 struct Accelerator {
   DeviceKind kind;
   const char* name;
-  std::array<const char*, 2> files;  ///< the machine has one of them if it has such a device
-  const char* numbered;              ///< the file of each device without its number
+  const char* numbered;  ///< the name in /dev of each device's file, without its number
+  const char* other;     ///< the name in /dev of a file that other such devices share
 };
 constexpr Accelerator kAccelerators[] = {
-    {DeviceKind::tpu, "TPU", {"/dev/accel0", "/dev/vfio"}, "/dev/accel"},
-    {DeviceKind::gpu, "GPU", {"/dev/nvidia0", "/dev/kfd"}, "/dev/nvidia"},
+    {DeviceKind::tpu, "TPU", "accel", "vfio"},
+    {DeviceKind::gpu, "GPU", "nvidia", "kfd"},
 };
 
 /// What is known of the accelerators of a kind without opening one.
@@ -122,21 +122,35 @@ void require_type(const std::string& type, const DeviceMachine& machine) {
        type, fmt::join(models, ", "));
 }
 
-/// Returns the number of devices that have a file of their own; nothing if they have none.
-std::optional<int> count_numbered(const Accelerator& accelerator, const DeviceMachine& machine) {
-  int count = 0;
-  while (exists(machine, fmt::format("{}{}", accelerator.numbered, count))) ++count;
-  return count == 0 ? std::nullopt : std::optional(count);
+/// Returns the files of the devices that have one of their own, the least number first. A container
+/// may have some of the machine's devices, with their numbers there.
+std::vector<std::string> numbered_files(const Accelerator& accelerator,
+                                        const DeviceMachine& machine) {
+  std::map<std::string, std::string> files;  // key: the number, padded so that it sorts as one
+  std::error_code error;
+  const std::string_view name = accelerator.numbered;
+  for (std::filesystem::directory_iterator at(machine.root + "/dev", error), end;
+       !error && at != end; at.increment(error)) {
+    const std::string file = at->path().filename();
+    if (!file.starts_with(name) || file.size() == name.size()) continue;
+    const std::string number = file.substr(name.size());
+    if (number.find_first_not_of("0123456789") != std::string::npos) continue;
+    files.emplace(std::string(20 - std::min<std::size_t>(number.size(), 20), '0') + number, file);
+  }
+  std::vector<std::string> sorted;
+  for (const auto& [number, file] : files) sorted.push_back("/dev/" + file);
+  return sorted;
 }
 
-Look look_for(const Accelerator& accelerator, const DeviceMachine& machine) {
-  std::vector<std::string> found;
-  for (const char* file : accelerator.files) {
-    if (exists(machine, file)) found.emplace_back(file);
-  }
+Look look_for(const Accelerator& accelerator, const DeviceMachine& machine, bool was_asked) {
   const char* const name = accelerator.name;
+  const std::string other = fmt::format("/dev/{}", accelerator.other);
+  const std::vector<std::string> numbered = numbered_files(accelerator, machine);
+  std::vector<std::string> found;
+  if (!numbered.empty()) found.push_back(numbered.front());
+  if (exists(machine, other)) found.push_back(other);
   if (found.empty()) {
-    return {.text = fmt::format("a {} ({}: absent)", name, fmt::join(accelerator.files, ", "))};
+    return {.text = fmt::format("a {} (/dev/{}0, {}: absent)", name, accelerator.numbered, other)};
   }
   const std::string present = fmt::format("a {} ({}: present", name, fmt::join(found, ", "));
   const char* const variable = pjrt::visibility_variable(accelerator.kind);
@@ -145,13 +159,13 @@ Look look_for(const Accelerator& accelerator, const DeviceMachine& machine) {
   if (shown == 0) {
     return {.text = fmt::format("{}, but {} = \"{}\" hides it)", present, variable, list)};
   }
-  Look look{.text = present, .plugin = plugin_for(accelerator.kind, machine)};
+  Look look{.text = present, .plugin = plugin_for(accelerator.kind, machine, was_asked)};
   if (look.plugin.empty()) {
     look.text += ", but there is no PJRT plug-in for it)";
     return look;
   }
   look.text += fmt::format(", with the PJRT plug-in {})", look.plugin);
-  look.count = count_numbered(accelerator, machine);
+  if (!numbered.empty()) look.count = static_cast<int>(numbered.size());
   if (shown) look.count = std::min(shown.value(), look.count.value_or(*shown));
   look.is_there = true;
   return look;
@@ -182,7 +196,7 @@ DeviceChoice asked_accelerator(const Asked& asked, const DeviceDemand& demand,
                                const DeviceMachine& machine) {
   const Accelerator& accelerator =
       *std::ranges::find(kAccelerators, asked.kind, &Accelerator::kind);
-  const Look look = look_for(accelerator, machine);
+  const Look look = look_for(accelerator, machine, true);
   if (!look.is_there) {
     fail(Errc::unavailable,
          "{}: looked for {}; on a machine that has one, this brings its plug-in: {}; without the "
@@ -201,8 +215,12 @@ DeviceChoice asked_accelerator(const Asked& asked, const DeviceDemand& demand,
 DeviceChoice automatic_choice(const DeviceDemand& demand, const DeviceMachine& machine) {
   std::string looked;
   for (const Accelerator& accelerator : kAccelerators) {
-    const Look look = look_for(accelerator, machine);
-    const std::string reason = look.is_there ? misfit(accelerator, look, demand) : "";
+    const Look look = look_for(accelerator, machine, false);
+    std::string reason;
+    if (look.is_there) {
+      reason = demand.is_in_trainer ? "the loop runs in the trainer's process, which would keep it"
+                                    : misfit(accelerator, look, demand);
+    }
     looked += (looked.empty() ? "looked for " : " and ") + look.text;
     if (look.is_there && reason.empty()) return accelerator_choice(accelerator, look, looked);
     if (!reason.empty()) looked += ", but " + reason;
@@ -219,7 +237,7 @@ DeviceChoice with_plugin(const Asked& asked, const DeviceDemand& demand,
          "scaling.num_workers to 1",
          asked.field, demand.num_workers);
   }
-  const std::string plugin = plugin_for(DeviceKind::cpu, machine);
+  const std::string plugin = plugin_for(DeviceKind::cpu, machine, true);
   if (plugin.empty()) {
     fail(Errc::unavailable,
          "{}: there is no PJRT plug-in for CPUs; install one ({}), or name its file in "

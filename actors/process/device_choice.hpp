@@ -24,10 +24,12 @@ struct DeviceMachine {
 struct DeviceDemand {
   int num_workers = 1;
   int chips_per_worker = 1;
+  bool is_in_trainer = false;  ///< the loop runs in the trainer's process
 };
 
 /// Chooses the kind that is asked for. Without a request it chooses the first of TPU and GPU that
-/// the machine has, if there is a plug-in for it and it suits the demand, and else the CPU. It
+/// the machine has, if there is a plug-in of this kind for it and it suits the demand, and else the
+/// CPU. The trainer's process, which would keep the devices until its end, takes the CPU then. It
 /// finds devices and plug-ins by their files and by the variables that hide devices, and opens no
 /// device. Throws invalid_argument if fields ask for different kinds, or if the kind doesn't suit
 /// the demand. Throws unavailable if the machine lacks the kind that is asked for, or if there is

@@ -48,8 +48,9 @@ struct FitCalls {
 
 /// The trainer's answer: what the agent needs for its part of the job.
 struct HostWelcome {
-  FitCalls calls{};     ///< an agent with another number hasn't joined
-  std::string taken{};  ///< why another process still has this place; "": the agent is welcome
+  FitCalls calls{};      ///< an agent with another number hasn't joined
+  std::string taken{};   ///< why another process still has this place; "": the agent is welcome
+  bool is_over = false;  ///< the job has ended, so the agent waits for host 0's next call
   std::string job_id{};
   std::string token{};  ///< the agent's workers join with this token
   std::string fits{};  ///< for workers that run main() again (NamelessFit); "": the loop has a name

@@ -91,8 +91,8 @@ auto inspect(Inspector& f, FitCalls& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, HostWelcome& x) {
-  return inspect_fields(f, x, x.calls, x.taken, x.job_id, x.token, x.fits, x.assignment, x.storage,
-                        x.offered);
+  return inspect_fields(f, x, x.calls, x.taken, x.is_over, x.job_id, x.token, x.fits, x.assignment,
+                        x.storage, x.offered);
 }
 template <class Inspector>
 auto inspect(Inspector& f, OfferedCheckpoint& x) {

@@ -71,7 +71,7 @@ void lose_host(Self self, int host, const std::string& why) {
 /// Returns why an agent may not take part again in a job in which it took part; nothing if it may.
 std::optional<std::string> refuse_return(const HostJoin& join, const TrainerState& state) {
   if (join.job_id.empty()) return {};
-  if (join.job_id != state.options.job_id || state.job->over()) {
+  if (join.job_id != state.options.job_id) {
     return fmt::format("job {} is over", join.job_id);
   }
   if (!state.job->hosts().refuse(join.host, join.num_hosts)) return {};
@@ -163,6 +163,9 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
   auto& state = state_of(self);
   const FitCalls& calls = state.options.calls;
   if (join.fit_number != calls.number) return HostWelcome{.calls = calls};
+  if (state.job->over() && join.job_id == state.options.job_id) {
+    return HostWelcome{.calls = calls, .is_over = true};
+  }
   // The agent may notice earlier than the trainer that their connection was cut.
   if (!join.job_id.empty() && state.job->hosts().holds(join.host, join.where.memory_id)) {
     lose_host(self, join.host, "its agent connects again");
@@ -179,6 +182,7 @@ caf::result<HostWelcome> join_host(Self self, const HostJoin& join, const AgentA
     if (!has_begun(*state.job)) carry_out(self, state.job->cancel(Errc::mesh_mismatch, *refusal));
     return caf::make_error(caf::sec::invalid_argument, *refusal);
   }
+  if (state.job->over()) return HostWelcome{.calls = calls, .is_over = true};
   logger("weft.trainer")
       ->info("host {} ({}, pid {}) joined", join.host, join.where.machine, join.pid);
   if (state.host_0.empty()) state.host_0 = join.trainer;

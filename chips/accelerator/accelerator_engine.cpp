@@ -255,6 +255,10 @@ void AcceleratorEngine::reserve(std::uint64_t offset, std::size_t bytes) try {
        error.what(), to_string(state_->kind));
 }
 
+std::string AcceleratorEngine::compiler() const {
+  return state_->gang->client().plugin().compiler();
+}
+
 void AcceleratorEngine::upload(std::uint64_t offset, std::size_t bytes,
                                const std::function<void(std::byte*)>& fill) {
   state_->copies.forget(offset, bytes);

@@ -33,8 +33,8 @@ struct AcceleratorPlan final : LoadedPlan {
 /// Prepares and compiles `plan` for the chips of the gang, whose mesh is `mesh`. Throws
 /// mesh_mismatch if the plan is for another mesh, corrupt if verify() refuses it, not_found for a
 /// custom op that isn't registered, and no_space if its temporaries don't fit. Throws unavailable
-/// if the plug-in refuses the program, or if the plan has a custom op and the gang's devices can't
-/// call the host.
+/// if the plan has a custom op and the gang's devices can't call the host, and PluginError if the
+/// plug-in refuses the program.
 std::shared_ptr<const AcceleratorPlan> load_accelerator_plan(const Plan& plan, const Mesh& mesh,
                                                              Gang& gang, bool checks);
 

@@ -146,10 +146,14 @@ void DeviceCopies::Landing::finish() {
 void fail_for_memory(const pjrt::PluginError& error, const pjrt::Client& client, std::size_t device,
                      std::string_view what, std::int64_t bytes) {
   if (error.code() != Errc::no_space) throw error;
-  const auto memory = client.memory(device);
   std::string there = "which doesn't say how much it has";
-  if (memory && memory->limit_bytes) {
-    there = fmt::format("of whose {} bytes {} are used", *memory->limit_bytes, memory->used_bytes);
+  try {
+    if (const auto memory = client.memory(device); memory && memory->limit_bytes) {
+      there =
+          fmt::format("of whose {} bytes {} are used", *memory->limit_bytes, memory->used_bytes);
+    }
+  } catch (const pjrt::PluginError&) {
+    // The lack of memory is the error to report.
   }
   fail(Errc::no_space,
        "{} needs {} bytes on device {} ({}), {}: use more chips, shard more tensors, or take "

@@ -9,6 +9,16 @@
 
 namespace weft {
 
+GangRun::~GangRun() {
+  for (auto& [chip, launched] : results_) {
+    try {
+      launched.done.await();
+    } catch (const pjrt::PluginError&) {
+      // The run has ended. Chips that took their results have seen the error.
+    }
+  }
+}
+
 std::exception_ptr GangRun::call_error() const {
   const std::lock_guard lock(call_mutex_);
   return call_error_;

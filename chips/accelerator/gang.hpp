@@ -32,6 +32,8 @@ struct GangPart {
 class GangRun final : public pjrt::ForeignReceiver {
  public:
   explicit GangRun(std::shared_ptr<const AcceleratorPlan> plan) : plan_(std::move(plan)) {}
+  /// Waits for the end of the launched run, which uses this object.
+  ~GangRun() override;
 
   /// Returns the exception of the first custom op that failed, or null. It is more precise than the
   /// plug-in's error.

@@ -37,9 +37,11 @@ std::string processor() {
 /// Returns the store's key of an executable: everything on which the executable depends.
 std::string key_of(const Client& client, const std::string& text) {
   const Plugin& plugin = client.plugin();
-  return fmt::format("{}\n{} {}\nAPI 0.{}\n{}{}\n{}", file_identity(plugin.path()),
+  const char* const xla_flags = std::getenv("XLA_FLAGS");  // XLA's defaults of other flags
+  return fmt::format("{}\n{} {}\nAPI 0.{}\n{}{}\n{}\n{}", file_identity(plugin.path()),
                      client.platform(), client.platform_version(), plugin.minor(), processor(),
-                     CompileOptions{.flags = client.flags()}.bytes(), text);
+                     CompileOptions{.flags = client.flags()}.bytes(),
+                     xla_flags != nullptr ? xla_flags : "", text);
 }
 
 Executable find_or_compile(Client& client, const std::string& text, const CompiledStore& store) {

@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <cstring>
 #include <exception>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -314,10 +313,7 @@ PjrtEngine::~PjrtEngine() {
   if (state_->plan != nullptr) state_->end_failed();
 }
 
-std::string PjrtEngine::compiler() const {
-  const std::filesystem::path plugin = state_->lease.client().plugin().path();
-  return fmt::format("XLA ({})", plugin.filename().string());
-}
+std::string PjrtEngine::compiler() const { return state_->lease.client().plugin().compiler(); }
 
 std::shared_ptr<const LoadedPlan> PjrtEngine::load(const Plan& plan, bool checks) {
   State& state = *state_;

@@ -25,7 +25,6 @@ class PjrtEngine final : public ArenaEngine {
              WaitPolicy policy, int local_index = 0, CompiledStore store = {});
   ~PjrtEngine() override;
 
-  /// Returns text such as "XLA (pjrt_c_api_cpu_plugin.so)".
   std::string compiler() const override;
   std::shared_ptr<const LoadedPlan> load(const Plan& plan, bool checks = false) override;
   void start(std::shared_ptr<const LoadedPlan> plan, std::uint64_t step, const RunBuffers& buffers,

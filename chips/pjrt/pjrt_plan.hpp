@@ -46,8 +46,8 @@ std::shared_ptr<PjrtPlan> load_pjrt_plan(const Plan& plan, const Mesh& mesh, int
                                          Communicator& communicator, bool checks);
 
 /// Adds the version of the plan whose outputs have these homes. Compiles it for the client's
-/// devices, unless a plan of the process or the store has the executable. Throws unavailable, with
-/// the plug-in's message, if the plug-in refuses the program.
+/// devices, unless a plan of the process or the store has the executable. Throws PluginError if the
+/// plug-in refuses the program.
 const PjrtPlan::Version& add_version(const PjrtPlan& plan, const std::vector<OutputHome>& homes,
                                      const Mesh& mesh, pjrt::Client& client,
                                      const CompiledStore& store);

@@ -208,4 +208,8 @@ void Plugin::destroy_error(void* error) const noexcept {
   reinterpret_cast<void (*)(void*)>(address(kErrorDestroy.offset()))(&arguments);
 }
 
+std::string Plugin::compiler() const {
+  return fmt::format("XLA ({})", std::filesystem::path(path_).filename().string());
+}
+
 }  // namespace weft::pjrt

@@ -51,6 +51,8 @@ class Plugin {
   Plugin& operator=(const Plugin&) = delete;
 
   const std::string& path() const { return path_; }
+  /// Returns text such as "XLA (pjrt_c_api_cpu_plugin.so)".
+  std::string compiler() const;
   int minor() const { return api_->minor; }
   /// Returns text such as "the PJRT plug-in libtpu.so (API 0.81)".
   std::string name() const;

@@ -90,6 +90,25 @@ TEST(DeviceChoice, LeavesGpusThatDoNotSuitTheJob) {
                [&] { choose_device({.use_gpu = true}, {.chips_per_worker = 3}, machine); });
 }
 
+TEST(DeviceChoice, CountsTheDevicesOfAContainerWhateverTheirNumbers) {
+  Machine gpus({"nvidia10", "nvidia3", "nvidiactl", "nvidia-uvm"});
+  gpus.add_plugin();
+  const DeviceChoice choice = choose_device({}, {.chips_per_worker = 2}, gpus.machine());
+  EXPECT_EQ(choice.kind, DeviceKind::gpu);
+  EXPECT_NE(choice.why.find("/dev/nvidia3: present"), std::string::npos) << choice.why;
+  EXPECT_EQ(choose_device({}, {.chips_per_worker = 3}, gpus.machine()).kind, DeviceKind::cpu);
+}
+
+TEST(DeviceChoice, LeavesDevicesThatNobodyAskedForToWorkers) {
+  Machine gpu({"nvidia0"});
+  gpu.add_plugin();
+  const DeviceDemand demand{.is_in_trainer = true};
+  const DeviceChoice choice = choose_device({}, demand, gpu.machine());
+  EXPECT_EQ(choice.kind, DeviceKind::cpu);
+  EXPECT_NE(choice.why.find("the trainer's process"), std::string::npos) << choice.why;
+  EXPECT_EQ(choose_device({.use_gpu = true}, demand, gpu.machine()).kind, DeviceKind::gpu);
+}
+
 TEST(DeviceChoice, RespectsTheVariablesThatHideDevices) {
   Machine gpus({"nvidia0", "nvidia1", "nvidia2"});
   gpus.add_plugin();
