@@ -1,7 +1,7 @@
 #include "chips/registry/registry.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 #include <utility>
 
 #include <weft/tensor/error.hpp>
@@ -37,40 +37,47 @@ std::unique_ptr<Engine> make_accelerator_engine(EngineParts parts) {
                                              parts.recorder, parts.policy, parts.local_index);
 }
 
+std::string no_limitation() { return {}; }
+
 /// Buffers have half of an arena. This is more than the memory of any device.
 constexpr std::size_t kAcceleratorArena = std::size_t{512} << 30;
 
 template <DeviceKind kind>
-constexpr ChipKind accelerator(const Target& target) {
+ChipKind accelerator(const Target& target) {
   return {.kind = kind,
           .target = &target,
           .make = make_accelerator_engine<kind>,
-          .limitation = [] { return std::string(); },
+          .limitation = no_limitation,
           .arena_capacity = kAcceleratorArena};
 }
 
-constexpr ChipKind kKinds[] = {
-    {.kind = DeviceKind::cpu,
-     .target = &kCpuTarget,
-     .make = [](EngineParts parts) -> std::unique_ptr<Engine> {
-       return std::make_unique<Executor>(parts.memory, parts.mesh, parts.position, parts.recorder,
-                                         parts.policy, parts.local_index, std::move(parts.network));
-     },
-     .limitation = Executor::limitation},
-    {.kind = DeviceKind::pjrt_cpu,
-     .target = &kPjrtCpuTarget,
-     .make = make_pjrt_engine,
-     .limitation = [] { return std::string(); }},
-    accelerator<DeviceKind::gpu>(kGpuTarget),
-    accelerator<DeviceKind::tpu>(kTpuTarget),
-    accelerator<DeviceKind::pjrt_mirrored>(kPjrtMirroredTarget),
-};
+std::span<const ChipKind> all_kinds() {
+  static const ChipKind kinds[] = {
+      {.kind = DeviceKind::cpu,
+       .target = &kCpuTarget,
+       .make = [](EngineParts parts) -> std::unique_ptr<Engine> {
+         return std::make_unique<Executor>(parts.memory, parts.mesh, parts.position, parts.recorder,
+                                           parts.policy, parts.local_index,
+                                           std::move(parts.network));
+       },
+       .limitation = Executor::limitation},
+      {.kind = DeviceKind::pjrt_cpu,
+       .target = &kPjrtCpuTarget,
+       .make = make_pjrt_engine,
+       .limitation = no_limitation},
+      accelerator<DeviceKind::gpu>(kGpuTarget),
+      accelerator<DeviceKind::tpu>(kTpuTarget),
+      accelerator<DeviceKind::pjrt_mirrored>(kPjrtMirroredTarget),
+  };
+  return kinds;
+}
 
 }  // namespace
 
 const ChipKind& chip_kind(DeviceKind kind) {
-  const auto found = std::ranges::find(kKinds, kind, &ChipKind::kind);
-  WEFT_CHECK(found != std::end(kKinds), static_cast<int>(kind));
+  const std::span<const ChipKind> kinds = all_kinds();
+  const auto found = std::ranges::find(kinds, kind, &ChipKind::kind);
+  WEFT_CHECK(found != kinds.end(), static_cast<int>(kind));
   return *found;
 }
 
