@@ -36,7 +36,7 @@ const std::string kJob = fmt::format("{:032x}", ::getpid());
 
 /// Memory that this process shares with the readers.
 struct Shared {
-  /// What the readers do, modulo 4: 0: nothing; 1: they read `versions`; 2: they read the job. Each
+  /// The readers' task, modulo 4. 0: none; 1: they read `versions`; 2: they read the job. Each
   /// change also adds a multiple of 4, so that a reader never misses a change.
   std::atomic<int> mode;
   std::atomic<int> ready;  ///< the number of readers that have seen the present mode

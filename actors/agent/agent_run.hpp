@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// What this process knows of the job. It comes from the same fit() call as on host 0.
+/// Describes the job to an agent. All of it comes from the same fit() call as on host 0.
 struct AgentJob {
   const JobSpec& spec;
   const LoopIdentity& loop;
@@ -24,8 +24,8 @@ struct AgentJob {
 /// Describes how an agent's fit() call ended.
 struct AgentEnd {
   int code = 0;  ///< exit code of this process: 0 if the job ended well, else 1
-  /// How the same call ended on host 0 (see result_of()), if host 0 has begun a later call. Absent
-  /// if this process has to end.
+  /// The outcome of the same call on host 0 (see result_of()), if host 0 has begun a later call.
+  /// Absent if this process has to end.
   std::optional<std::string> outcome{};
 };
 

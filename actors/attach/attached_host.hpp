@@ -18,7 +18,7 @@
 
 namespace weft {
 
-/// How this program and the program of the system declare an endpoint.
+/// Compares this program's declaration of an endpoint with that of the system's program.
 struct EndpointMatch {
   detail::EndpointId theirs{};  ///< the endpoint in the system's program
   bool is_same = false;         ///< both schemas are equal, so nothing needs to be translated

@@ -42,7 +42,7 @@ struct UnevenReads {
   std::string message{};
 };
 
-/// What the desk's owner must do, in this order.
+/// Tasks for the desk's owner, in this order.
 struct DeskActions {
   std::vector<StoredCommand> scheduled{};  ///< these have just got their steps: write them down
   bool holds = false;                      ///< ask all loops to begin no further step

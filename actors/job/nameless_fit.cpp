@@ -28,8 +28,8 @@ namespace {
 
 using Json = Config;
 
-/// How long a thread waits for the job's fit() call to be made by another thread. The main thread
-/// doesn't wait.
+/// The time for which a thread waits until another thread has made the job's fit() call. The main
+/// thread doesn't wait.
 constexpr std::chrono::seconds kParkedPatience{5};
 
 /// A fit() call that has ended. `outcome` is the run's folder, or "!code message" for an error.

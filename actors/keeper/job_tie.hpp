@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// What a mesh keeps of its job, so that the Job may be moved or destroyed.
+/// A mesh's copy of the facts of its job. With it, the Job may be moved or destroyed.
 struct JobTie {
   std::string id{};                     ///< "": there is no job
   int workers = 0;                      ///< number of processes that run its loops; 0: this process

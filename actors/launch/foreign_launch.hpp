@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// What another launcher tells about the processes that it has started.
+/// Describes processes that another launcher has started, by the variables that it sets.
 struct ForeignLaunch {
   std::string launcher;  ///< "Open MPI", "MPICH", "Slurm", "torchrun"
   int rank = 0;          ///< the rank of this process

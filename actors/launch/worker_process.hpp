@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// Where workers' output goes.
+/// Receives the output of workers.
 struct WorkerOutput {
   Outlet* out = nullptr;
   Outlet* err = nullptr;

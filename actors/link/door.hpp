@@ -62,7 +62,7 @@ struct DoorLimits {
   std::chrono::milliseconds patience_when_full{100};
 };
 
-/// What a door needs for connections over TCP with TLS. For each admitted connection, the bridge
+/// Makes a door accept connections over TCP with TLS. For each admitted connection, the bridge
 /// provides a Unix socket that carries the decrypted bytes.
 struct TlsEntrance {
   int listener;  ///< owned by the door, non-blocking

@@ -61,7 +61,7 @@ constexpr Accelerator kAccelerators[] = {
     {DeviceKind::gpu, "GPU", "nvidia", "kfd"},
 };
 
-/// What is known of the accelerators of a kind without opening one.
+/// Describes the accelerators of a kind, as far as weft can tell without opening one.
 struct Look {
   std::string text;  ///< such as "a TPU (/dev/accel0, /dev/vfio: absent)"
   std::string plugin{};

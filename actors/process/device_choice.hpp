@@ -14,7 +14,8 @@ struct DeviceChoice {
   std::string why{};  ///< what was asked for, where devices were looked for, and the result
 };
 
-/// Where to look for devices and their plug-ins. Only tests change it.
+/// The machine on which devices and plug-ins are searched for. Only tests use another than this
+/// machine.
 struct DeviceMachine {
   std::string root{};  ///< the folder that has /dev
   pjrt::Variable variable = ::getenv;

@@ -26,7 +26,8 @@ struct Slot {
 std::array<Slot, SignalSubscription::kCountMax> slots;
 std::atomic<int> handling{0};
 
-/// What the program did with kSignals before the first job. Written while no handler is installed.
+/// The program's own handlers of kSignals before the first job. Written while no handler is
+/// installed.
 std::array<struct sigaction, kSignals.size()> previous{};
 std::array<bool, kSignals.size()> installed{};
 int subscriptions = 0;  ///< guarded by hub_mutex, as is `installed`

@@ -18,7 +18,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kCallCountMax = 48;
-/// How many other exceptions may be thrown while an exception waits to be thrown again.
+/// The number of other exceptions that may be thrown while an exception waits to be thrown again.
 constexpr std::size_t kThrowCount = 64;
 
 /// The call stack of one throw. `exception` publishes the other fields, so it is null while they

@@ -42,7 +42,7 @@ struct HostJoin {
 struct FitCalls {
   std::string process{};    ///< names the process
   std::int32_t number = 1;  ///< of the call that runs the trainer, from 1
-  /// How each call before it has ended, in order (note_result(), note_thrown()); "": unknown.
+  /// The outcomes of the calls before it, in order (note_result(), note_thrown()); "": unknown.
   std::vector<std::string> outcomes{};
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What the trainer can find out about a worker that is gone or doesn't arrive.
+/// Describes workers that are gone or don't arrive, as far as the trainer can find out.
 
 #include <compare>
 #include <cstdint>
@@ -14,7 +14,7 @@ struct ProcessId {
   auto operator<=>(const ProcessId&) const = default;
 };
 
-/// Where a worker is, according to the board.
+/// A worker's position in the program, according to the board.
 struct Whereabouts {
   std::uint64_t step = 0;
   std::string collective{};
@@ -26,7 +26,7 @@ struct Missing {
   std::string how{};  ///< "is stopped", or ""
 };
 
-/// What the board and the system show about a living worker.
+/// A living worker, as the board and the system show it.
 struct Sighting {
   int worker = -1;
   Whereabouts where{};

@@ -88,7 +88,7 @@ struct HungNews {
   std::uint32_t incarnation = 0;
 };
 
-/// What a host has counted since its last CountNews.
+/// A host's counts since its last CountNews.
 struct CountNews {
   std::uint64_t copied_tensors = 0;
   std::uint64_t lost_tells = 0;

@@ -18,8 +18,8 @@
 
 namespace weft {
 
-/// Where the link records messages: in one row and ring those that its actor receives, in another
-/// ring those that any thread sends.
+/// Records the link's messages. One row and ring get the messages that its actor receives, and
+/// another ring gets those that any thread sends.
 struct LinkRecorder {
   Recorder actor{};
   EventWriter threads{};

@@ -62,7 +62,7 @@ struct SimulatedEvent {
   std::function<void()> happen{};
 };
 
-/// What the table of actors and the keeper know of an actor.
+/// An actor's entry in the table of actors and in the keeper.
 struct SimulatedRow {
   std::uint32_t mesh = 0;
   std::uint32_t index = 0;

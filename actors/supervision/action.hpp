@@ -119,8 +119,8 @@ inline constexpr std::uint64_t kWireGraceMs = 1000;
 struct WireGrace {
   std::uint64_t generation = 0;
 };
-/// How long a worker's process may run after its link has broken before the worker counts as lost.
-/// It is also how long the next process waits for the link of a process that has ended.
+/// The time after which a worker with a broken link counts as lost, though its process runs. It is
+/// also the time for which the next process waits for the link of a process that has ended.
 inline constexpr std::uint64_t kLinkGraceMs = 1000;
 /// Call link_grace_over(worker, number) after kLinkGraceMs.
 struct LinkGrace {

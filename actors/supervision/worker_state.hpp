@@ -104,7 +104,7 @@ class WorkerState {
   /// Called when a loop has ended, or can't be run (generation 0). Returns the message for the
   /// trainer, with all fields set; nothing if the loop is unwinding.
   std::optional<LoopEnded> loop_ended(LoopEnded ended);
-  /// What the worker does after its loop's end. `waits`: it waits for the trainer's verdict.
+  /// The worker's behavior after its loop's end. `waits`: it waits for the trainer's verdict.
   enum class Verdict : std::uint8_t { waits, unwinds, leaves_well, leaves_badly };
   Verdict verdict() const;
   /// Returns the verdict that applies if the trainer doesn't send one.

@@ -18,7 +18,7 @@
 
 namespace weft {
 
-/// What a new system must know of itself.
+/// The facts of a new system, which its table contains from the start.
 struct SystemFacts {
   std::string_view name{};  ///< shown to people
   std::uint32_t threads = 0;

@@ -20,7 +20,7 @@ namespace weft {
 
 class ActorCall;
 
-/// What a call needs of its process.
+/// The interface that a process offers to its calls.
 class CallHost {
  public:
   virtual ~CallHost() = default;

@@ -17,7 +17,7 @@ class ActorHost;
 class ActorProcess;
 }  // namespace detail
 
-/// What the calling thread runs, and for what it may wait.
+/// The calling thread's role: the actor that it runs, and the waits that it may make.
 struct ThreadRole {
   /// Whether the thread may wait for answers. A thread that several actors share must not.
   bool may_block = true;

@@ -19,7 +19,7 @@ namespace weft {
 /// The user's loop with its config bound.
 using BoundLoop = std::function<Metrics(TrainContext&)>;
 
-/// What a worker knows before it joins.
+/// The facts that a worker has before it joins.
 struct WorkerIdentity {
   int worker = 0;
   std::string job_id;

@@ -122,7 +122,7 @@ class Folder {
   const fs::path path_;
 };
 
-/// How weft reads, and how torch reads for comparison.
+/// A reader of weft, and torch's reader for comparison.
 struct Pair {
   std::string weft;
   int threads;

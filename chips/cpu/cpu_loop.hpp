@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// What load_loop() needs to know about the plan.
+/// The plan, as load_loop() reads it.
 struct LoopSource {
   const Plan& plan;
   std::function<CpuPlan::Operand(ValueId)> operand{};  ///< returns the place of a value on the chip

@@ -42,7 +42,7 @@ bool is_unfinished_name(std::string_view name) {
          name.substr(name.size() - tail).starts_with(kMark);
 }
 
-/// Whose lock a file has. `unknown`: the file system has no locks.
+/// The owner of a file's lock. `unknown`: the file system has no locks.
 enum class FileLock { ours, others, unknown };
 
 /// Tries to lock the file. Returns `others` also for a file that has lost its name, because it

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-/// How far a scan has come.
+/// The progress of a scan.
 struct ScanPlace {
   std::string_view what{};  ///< a path, or a dataset's name
   std::string_view unit{};  ///< "bytes", "files" or "items"

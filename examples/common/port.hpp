@@ -1,6 +1,5 @@
 #pragma once
-/// What is common to examples that train for a number of steps: the options, the trainer and the
-/// result.
+/// The common part of examples that train for a number of steps: options, trainer and result.
 
 #include <functional>
 #include <string>

@@ -16,7 +16,7 @@ using weft::Parameter;
 using weft::Tensor;
 using P = weft::PartitionSpec;
 
-/// Which letters are assigned to which places of experts. Each expert has a number of places.
+/// Assigns letters to the places of experts. Each expert has a number of places.
 struct Routes {
   Tensor dispatch;  ///< [windows, letters, experts, places], 1 if the letter has the place
   Tensor combine;   ///< like `dispatch`, but with the expert's weight in the result instead of 1

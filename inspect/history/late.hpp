@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// How long a chip waited, and how long others waited for it, since the job began. Computed from
+/// The times for which a chip waited, and others waited for it, since the job began. Computed from
 /// the ledgers of all chips.
 struct LateChip {
   int chip = -1;
@@ -21,9 +21,9 @@ struct LateChip {
   double awaited_s = 0;  ///< sum of the times that other chips waited for this chip
   double waited_s = 0;   ///< time that this chip waited for other chips
   double share = 0;      ///< awaited_s, divided by its sum over all chips
-  /// How much longer the chip's own time between collectives was than the median of the chips in
-  /// the same collectives, as far as there are events. std::nullopt if there are no chips to
-  /// compare with. The number is small if the chip was late only because it had waited for others.
+  /// The chip's own time between collectives, minus the median of the chips in the same
+  /// collectives, as far as there are events. std::nullopt if there are no chips to compare with.
+  /// The number is small if the chip was late only because it had waited for others.
   std::optional<double> own_above_s{};
 };
 

@@ -21,7 +21,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kSaidBytesMax = 4096;
-/// How much is read at once, because a command may write without end.
+/// The most bytes that are read at once, because a command may write without end.
 constexpr std::size_t kReadBytesMax = std::size_t{16} << 20;
 
 /// Appends what can be read without waiting. Returns false at the end of the stream.

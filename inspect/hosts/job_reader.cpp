@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How long to wait for a host's first answer, for which a connection must be made.
+/// The longest wait for a host's first answer, for which a connection must be made.
 constexpr std::chrono::milliseconds kFirstPatience{3000};
-/// How long to wait for each further answer.
+/// The longest wait for each further answer.
 constexpr std::chrono::milliseconds kPatience{1000};
 /// After this time, a host that couldn't be reached is tried again.
 constexpr std::chrono::seconds kRetryAfter{5};

@@ -7,7 +7,7 @@
 ///             "boottime_ns": ..., "monotonic_ns": ..., "files": [{"name": "board.bin",
 ///             "bytes": 8192, "pieces": [[0, 4096]]}]}, or {"schema": ..., "error": "..."}
 ///
-/// Where a file has no piece, it has zeros. The names are those of a record in a run folder
+/// A file has zeros between its pieces. The names are those of a record in a run folder
 /// (transport/job/job_record.hpp), with processes.json as in the record of a hang.
 
 #include <cstddef>

@@ -36,8 +36,8 @@ SystemCall read_call(int tid) {
   return call;
 }
 
-/// What a line of /proc/locks says, such as "1: -> FLOCK  ADVISORY  WRITE 812 fe:00:4711 0 EOF", or
-/// the part after "lock:" of a line of fdinfo.
+/// A line of /proc/locks, such as "1: -> FLOCK ADVISORY WRITE 812 fe:00:4711 0 EOF", or the part
+/// after "lock:" of a line of fdinfo.
 struct LockLine {
   std::string id;
   bool waits = false;

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// How many bytes a chip needs for a program.
+/// The bytes that a chip needs for a program.
 struct ChipMemory {
   std::int64_t inputs = 0;
   std::int64_t versions = 0;  ///< second versions of state and of outputs not written in place

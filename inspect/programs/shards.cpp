@@ -26,7 +26,8 @@
 namespace weft {
 namespace {
 
-/// How often reading is tried, because a running job may overwrite the data during a try.
+/// The number of times that reading is tried, because a running job may overwrite the data during a
+/// try.
 constexpr int kTries = 3;
 
 ShardValues values_of(DType dtype, std::span<const std::byte> bytes) {

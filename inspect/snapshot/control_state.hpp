@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// How far a chip has come in the messages of a group; see GroupLine.
+/// A chip's progress in the messages of a group; see GroupLine.
 struct ChipMessages {
   std::uint64_t last = 0;
   int root = 0;  ///< the chip that posts the message

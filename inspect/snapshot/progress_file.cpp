@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-/// How many bytes are read at the end of the file. They contain some rows, even if there are many
-/// columns.
+/// The number of bytes that are read at the end of the file. They contain some rows, even if there
+/// are many columns.
 constexpr std::streamoff kTailBytes = 65536;
 
 std::optional<double> number_in(std::string_view cell) {

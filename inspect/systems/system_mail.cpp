@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// How many rows of a ledger are read at once.
+/// The number of rows of a ledger that are read at once.
 constexpr std::uint32_t kRowsAtOnce = 1024;
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// What the user has chosen on the screen.
+/// The user's choices on the screen.
 struct SystemTopUi {
   int first = 0;         ///< index of the actor at the top of the list
   bool by_rate = false;  ///< whether actors that begin more functions per second come first

@@ -7,7 +7,7 @@
 namespace weft {
 
 struct SystemWhyOptions {
-  /// How many seconds a function may take while others wait for it.
+  /// The seconds that a function may take while others wait for it.
   double patience_s = 5;
 };
 

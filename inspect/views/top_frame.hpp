@@ -13,7 +13,7 @@ namespace weft {
 enum class TopSort { board, state, step, since, came_last };
 enum class TopPage { actors, detail, why, mesh };
 
-/// What the user has chosen on the screen.
+/// The user's choices on the screen.
 struct TopUi {
   TopPage page = TopPage::actors;
   TopSort sort = TopSort::board;

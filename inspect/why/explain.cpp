@@ -88,7 +88,7 @@ Suspects find_suspects(const Snapshot& now, const WaitGraph& graph, bool still) 
   return suspects;
 }
 
-/// How long each kind of root may last before it counts as a hang.
+/// The times that each kind of root may last before it counts as a hang.
 struct Patience {
   double wait_s = 0;
   double stop_s = 0;

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// What the explanations of roots need.
+/// The facts from which roots are explained.
 struct RootView {
   const Snapshot& before;
   const Snapshot& now;

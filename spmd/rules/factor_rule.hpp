@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// What happens if a factor is sharded. pass_through: the op works on each part alone. reduction:
-/// each part gives a partial result. need_replication: the factor can't be sharded.
+/// The effect of sharding a factor. pass_through: the op works on each part alone. reduction: each
+/// part gives a partial result. need_replication: the factor can't be sharded.
 enum class FactorType : std::uint8_t { pass_through, reduction, need_replication };
 
 struct Factor {

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// How the text contains collectives, and how a chip gets its position in the mesh.
+/// The form of collectives in the text, and the source of a chip's position in the mesh.
 enum class CollectiveForm : std::uint8_t {
   /// Writes StableHLO's own ops. The program runs on as many replicas as the mesh has chips, and
   /// replica r is the chip at position r. Replica groups are in the order of weft's groups.
@@ -34,7 +34,7 @@ enum class CollectiveForm : std::uint8_t {
 inline constexpr std::string_view kCollectiveTarget = "weft.collective";
 inline constexpr std::string_view kCustomOpTarget = "weft.custom_op";
 
-/// Where an output is written.
+/// The memory to which an output is written.
 enum class OutputHome : std::uint8_t {
   fresh,  ///< in memory that the runtime allocates
   /// In an argument for this output alone, which the program doesn't read (StableHloArgument).

@@ -100,7 +100,7 @@ class TracedLoops {
   std::vector<Complete> complete_;
 };
 
-/// What a trace records about parts of its program in addition to the ops.
+/// A trace's records about parts of its program, in addition to the ops.
 struct Regions {
   /// The functions of custom_vjp(). The key is the number that their ops have as an attribute. It
   /// is unique in a step, because ops that are recorded again are in one program with newer ops.

@@ -7,7 +7,7 @@
 
 namespace weft::accidents {
 
-/// What the test itself does to a job, or to its surroundings, to cause an accident.
+/// The test's own action on a job, or on its surroundings, to cause an accident.
 enum class Hand {
   none,
   ends,         ///< the job ends by itself

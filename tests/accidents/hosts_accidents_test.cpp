@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 /// The limit is generous: on a busy machine a test may be slow and still be right.
 constexpr std::chrono::seconds kPatience{120};
 
-/// What the test itself does to the job to cause the accident.
+/// The test's own action on the job to cause the accident.
 enum class Hand { none, hold, freeze, stop_all };
 
 struct HostAccident {

@@ -119,7 +119,7 @@ void count(weft::TrainContext& ctx) {
               {"shifted", shifted.to_vector<float>()}});
 }
 
-/// How main() calls fit().
+/// The fit() calls that main() makes.
 struct Calls {
   int count = 1;
   bool end_early = false;   ///< main() returns after the first of two calls

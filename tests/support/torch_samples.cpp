@@ -290,7 +290,7 @@ Elements elements_of(const Json& entry) {
                                  ? std::strtod(number.get<std::string>().c_str(), nullptr)
                                  : number.get<double>());
   }
-  // Where numbers repeat, edges.py stores only one period of them.
+  // If numbers repeat, edges.py stores only one period of them.
   const auto count = static_cast<std::size_t>(result.type.num_elements());
   const std::size_t period = result.numbers.size();
   while (result.numbers.size() < count) {

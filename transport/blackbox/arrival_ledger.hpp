@@ -15,7 +15,7 @@
 
 namespace weft {
 
-/// How long a chip waited in a collective, and for which other chip.
+/// A chip's wait in a collective, and the chip for which it waited.
 struct ChipArrival {
   int last_chip = -1;        ///< the chip that came last; -1: this chip
   std::uint64_t waited = 0;  ///< in ticks

@@ -38,7 +38,7 @@ struct RingId {
   friend bool operator==(const RingId&, const RingId&) = default;
 };
 
-/// How long one chip waited in one collective call of a plan.
+/// The waits of one chip in one collective call of a plan.
 struct LedgerEntry {
   /// The text of the call's `enter` events; "" for all calls that share the last entry.
   std::string_view text{};

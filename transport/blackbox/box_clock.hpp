@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// Where ticks come from. All processes of a job use the same source.
+/// The clock of the ticks. All processes of a job use the same one.
 enum class TickSource : std::uint32_t { monotonic = 0, processor = 1 };
 
 /// Returns `processor` if the processor's counter runs at one rate on all cores and in all sleep

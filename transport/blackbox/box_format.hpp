@@ -106,7 +106,7 @@ struct ChipPageV2 {
 };
 static_assert(sizeof(ChipPageV2) == 4096 + 8 * kChipCountMax);
 
-/// How long a chip waited in one collective call of a plan. Only that chip writes the entry.
+/// The waits of a chip in one collective call of a plan. Only that chip writes the entry.
 struct LedgerEntryV2 {
   static constexpr std::uint32_t kBuckets = 25;
   std::uint64_t count;

@@ -22,7 +22,7 @@
 
 namespace weft {
 
-/// Which events are written. Any process may change the level while the job runs.
+/// Selects the events that are written. Any process may change the level while the job runs.
 enum class TraceLevel : std::uint32_t {
   off = 0,
   sampled = 1,  ///< plan steps only in a plan's first 3 runs and in every 16th step

@@ -91,8 +91,8 @@ constexpr std::uint64_t signature_of(std::uint64_t number, std::uint64_t digest)
   return mix_word(digest, number);
 }
 
-/// What encode() stores about a call. `details` is a digest of shape, dims, `from` and `tag`; 0 if
-/// the call has none of these.
+/// A call, as far as encode() stores it. `details` is a digest of shape, dims, `from` and `tag`; 0
+/// if the call has none of these.
 struct DecodedCall {
   CollectiveKind kind;
   ReduceKind reduce;

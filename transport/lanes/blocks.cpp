@@ -15,7 +15,7 @@ namespace {
 /// bit.
 constexpr std::uint32_t kChanging = 1U << 31U;
 constexpr std::size_t kSizesPerOctave = 8;
-/// How many blocks allocate() tests for reuse before it makes a new block.
+/// The number of blocks that allocate() tests for reuse before it makes a new block.
 constexpr std::size_t kLooks = 16;
 
 /// Rounds `bytes` up to a size of blocks. Neighboring sizes differ by at most an eighth.

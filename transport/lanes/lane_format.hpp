@@ -45,8 +45,8 @@ struct TableHeader {
 };
 static_assert(sizeof(TableHeader) == 128);
 
-/// How a process got its slot: the keeper started the process, or the process attached itself. A
-/// process that is `leaving` takes no more messages and settles no deaths.
+/// The origin of a slot's process: the keeper started the process, or the process attached itself.
+/// A process that is `leaving` takes no more messages and settles no deaths.
 enum class PeerRole : std::uint32_t { started = 0, attached = 1, leaving = 2 };
 
 struct alignas(64) PeerRow {

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// What a message is about, in three words that lanes don't interpret.
+/// A message's subject, in three words that lanes don't interpret.
 struct LaneHeading {
   std::uint64_t call = 0;
   std::uint32_t target = 0;

@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-/// How long a wait yields if chips share cores. The awaited chips can run meanwhile. A sleep with
-/// its wake-up costs more than several yields.
+/// The time for which a wait yields if chips share cores. The awaited chips can run meanwhile. A
+/// sleep with its wake-up costs more than several yields.
 constexpr std::chrono::microseconds kCrowdedYield{1000};
 
 }  // namespace

@@ -70,7 +70,7 @@ struct PublishedHeader {
   /// Counts changes of `newest`; readers sleep on it.
   alignas(128) std::atomic<std::uint32_t> news;
   std::atomic<std::uint64_t> published;
-  /// How many versions weren't published because readers held all other places.
+  /// Counts versions that weren't published because no place or no memory was free.
   std::atomic<std::uint64_t> skipped;
 
   /// Each publication has a number, which grows even from generation to generation. Worker 0 first
@@ -89,7 +89,7 @@ struct PublishedHeader {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// Where a tensor is in a version or row.
+/// The place of a tensor in a version or row.
 struct TensorEntry {
   std::uint64_t offset;
   std::int64_t dims[6];

@@ -29,7 +29,7 @@ class DeadMemory {
   bool is_divided();
   const std::string& run_dir() const { return run_dir_; }
 
-  /// What write_part() has written: a part of a checkpoint.
+  /// A part of a checkpoint, which write_part() has written.
   struct Part {
     CheckpointManifest table{};  ///< lists all tensors, and the shards of this part
     std::int64_t bytes = 0;      ///< size of all tensors

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// How long a rescue waits for another rescue that has locked the folder of checkpoints.
+/// The longest wait for another rescue that has locked the folder of checkpoints.
 constexpr std::chrono::minutes kFolderPatience{10};
 constexpr std::chrono::milliseconds kFolderInterval{100};
 /// The beginning of the owner's name in the folder's lock if the owner is a rescue. Another rescue

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-/// How many names a message has at most. More names would hide the important ones.
+/// The most names in a message. More names would hide the important ones.
 constexpr std::size_t kNamesMax = 20;
 
 std::string joined(std::vector<std::string> texts) {

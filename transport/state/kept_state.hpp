@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// Where a worker's loop that continues finds its state.
+/// The source of the state of a worker's loop that continues.
 enum class StateSource : std::uint8_t {
   checkpoint,  ///< in a checkpoint, or nowhere
   host,        ///< in the host's memory, at the places in the workers' directories

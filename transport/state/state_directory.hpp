@@ -66,7 +66,7 @@ class StateDirectory {
   const Mesh& mesh_;
   const int chip_;
   int last_ = kDirectorySlotCount - 1;  ///< the slot that was written last
-  /// What this object has written to each slot; std::nullopt for slots to which it hasn't written.
+  /// The last write of this object to each slot; std::nullopt for slots to which it hasn't written.
   std::array<std::optional<Written>, kDirectorySlotCount> written_;
 };
 

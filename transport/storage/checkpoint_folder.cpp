@@ -31,8 +31,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kUnfinished = ".tmp-";
 constexpr std::string_view kTrash = ".trash-";
 constexpr const char* kLockName = ".lock";
-/// How many names are tried to find a free one. A few are enough, because only processes without
-/// the lock can take a name in the meantime.
+/// The number of names that are tried to find a free one. A few are enough, because only processes
+/// without the lock can take a name in the meantime.
 constexpr int kRenamesMax = 100;
 
 /// Returns "checkpoint_000640" for the first save of the step, "checkpoint_000640-2" for the third.

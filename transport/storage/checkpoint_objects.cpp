@@ -18,7 +18,8 @@
 namespace weft {
 namespace {
 
-/// How many files are uploaded at the same time. Few, because several threads upload each file.
+/// The number of files that are uploaded at the same time. It is small, because several threads
+/// upload each file.
 constexpr int kFilesAtATime = 2;
 
 std::string manifest_url(const std::string& checkpoint) {

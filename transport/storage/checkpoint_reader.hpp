@@ -27,7 +27,7 @@ struct ReadOptions {
   bool verify = true;  ///< whether checksums are verified; false for files without checksums
 };
 
-/// How many bytes were read from files, and how many of them were wanted.
+/// The bytes that were read from files, and the wanted ones among them.
 struct ReadBytes {
   std::uint64_t read = 0;
   std::uint64_t wanted = 0;

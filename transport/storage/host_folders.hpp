@@ -19,7 +19,7 @@ enum class HostStorage : std::uint8_t {
   none,      ///< no host needs to check: the job has no mesh, or stores to a URL
 };
 
-/// How many checkpoints host 0 offers to the other hosts at most.
+/// The most checkpoints that host 0 offers to the other hosts.
 inline constexpr std::size_t kOfferedMax = 8;
 
 /// A checkpoint of host 0, of which the other hosts search for their copies.

@@ -18,7 +18,7 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
-/// Where a frame is in the file, in bytes.
+/// The place of a frame in the file, in bytes.
 struct PlacedFrame {
   std::uint64_t begin = 0;
   std::uint64_t payload = 0;

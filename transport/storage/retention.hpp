@@ -13,7 +13,7 @@ struct RetentionPolicy {
   int max_to_keep = 0;           ///< how many of the newest or best remain; 0: all remain
   std::uint64_t keep_every = 0;  ///< checkpoints at multiples of this step remain; 0: no step
   enum class Best : std::uint8_t { newest, min, max };
-  /// Which checkpoints count as the best: the newest, or those with the least or greatest rating.
+  /// The order of checkpoints: the best are the newest, or those with the least or greatest rating.
   Best best = Best::newest;
 };
 

@@ -24,7 +24,7 @@ class FolderMark {
   const std::string path_;
 };
 
-/// How long find_mark() searches a folder of a network file system.
+/// The time for which find_mark() searches a folder of a network file system.
 inline constexpr std::chrono::seconds kMarkPatience{3};
 
 /// Makes the folder if needed, and returns whether it has the job's mark. A folder of this

@@ -19,8 +19,8 @@
 namespace weft {
 namespace {
 
-/// How many bytes larger than its file a tensor may be. It may be larger because several of its
-/// elements may share a place in the file.
+/// The number of bytes by which a tensor may be larger than its file. It may be larger because
+/// several of its elements may share a place in the file.
 constexpr std::uint64_t kSharedBytesMax = std::uint64_t{64} << 20;
 
 struct DTypeFacts {

@@ -26,7 +26,7 @@ constexpr const char* kModelIndex = "model.safetensors.index.json";
 constexpr const char* kTorchFile = "pytorch_model.bin";
 constexpr const char* kTorchIndex = "pytorch_model.bin.index.json";
 constexpr std::size_t kIndexBytesMax = std::size_t{64} << 20;
-/// How many bytes of a file are read to find out its format.
+/// The number of bytes of a file that are read to find out its format.
 constexpr std::size_t kHeadBytes = 512;
 
 constexpr std::string_view kThroughNumpy =

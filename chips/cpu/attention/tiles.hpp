@@ -12,7 +12,7 @@
 
 namespace weft::kernels {
 
-/// How the optional bias operand changes scores.
+/// The effect of the optional bias operand on scores.
 enum class BiasKind : std::uint8_t {
   none,
   added,

@@ -46,7 +46,7 @@ std::int64_t product(const Shape& shape, Dims dims) {
   return size;
 }
 
-/// How an operand is read as a batch of matrices [batch.., rows, columns].
+/// An operand as a batch of matrices [batch.., rows, columns].
 struct Matrices {
   Matmul::Operand place;
   std::optional<StridedView> copy;  ///< copy that must be made first, if any

@@ -41,7 +41,7 @@ struct Kernel {
 class MatmulStream;
 std::shared_ptr<MatmulStream> make_matmul_stream();
 
-/// What prepare() may know about the chip that is to run an op.
+/// Tells prepare() about the chip that is to run an op.
 struct ChipContext {
   const Mesh& mesh;
   int position = 0;

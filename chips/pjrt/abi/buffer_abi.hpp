@@ -22,7 +22,7 @@ enum class ElementType : int {
   bf16,
 };
 
-/// How long the plug-in may read the host's memory, and whether it may write to it.
+/// The time for which the plug-in may read the host's memory, and its right to write there.
 enum class HostMemory : int {
   only_during_call,
   until_transfer,  ///< until the event that the plug-in returns is ready

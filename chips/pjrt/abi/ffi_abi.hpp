@@ -13,7 +13,8 @@ struct FfiExtension {
   void* (*add_user_data)(void* arguments);
   void* (*register_handler)(void* arguments);
 };
-/// How a plug-in handles data of a type. Later versions of XLA added the functions in `more`.
+/// The functions with which a plug-in handles data of a type. Later versions of XLA added the
+/// functions in `more`.
 struct FfiTypeInfo {
   void (*destroy)(void* data);
   const void* more[7];

@@ -29,7 +29,7 @@ struct SessionOptions {
   std::size_t memory_max = std::size_t{8} << 30;
 };
 
-/// What a Session has done since it was made.
+/// A Session's counts since it was made.
 struct SessionCounts {
   std::uint64_t programs = 0;      ///< compiled programs; one for each shape of the inputs
   std::uint64_t runs = 0;          ///< runs of programs

@@ -30,7 +30,7 @@ inline constexpr int kRefused = 3;
 /// program's output on stderr and returns nothing.
 std::optional<FirstStep> trace_first_step(const LaunchOptions& options, int& code);
 
-/// What the host provides for the step: memory, speed, and the folder of compiled programs.
+/// The host's memory, speed and folder of compiled programs, as the step can use them.
 struct HostRoom {
   std::uint64_t shm_free_bytes = 0;
   HostSpeed speed{};

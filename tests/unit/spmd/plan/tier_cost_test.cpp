@@ -60,7 +60,7 @@ TEST(TierCost, OfAGatherSendsTheTensorOnce) {
   const Mesh mesh = HybridMesh{{4}, {3}, {"data"}}.mesh();
   const Plan plan = plan_of(mesh, "[{}, {}]");
   EXPECT_EQ(run_cost(plan, mesh).dcn_bytes, 48 * 16 * 4 * 2 / 3);
-  // Of the collectives of this plan, only those between hosts use the network.
+  // Only this plan's collectives between hosts use the network.
   std::int64_t within = 0;
   for (const CollectiveSummary& one : collectives(plan, mesh)) {
     if (one.tier == Tier::ici) {
