@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const weft::TensorType shard = weft::chip_type(entry.type, entry.sharding, mesh);
       WEFT_CHECK(shard.bytes() >= 0 && shard.bytes() <= entry.type.bytes(), shard.bytes());
     }
-    const auto again = weft::encode_state_table(state.tensors, state.loaders);
+    const auto again = weft::encode_state_table(state.tensors, state.loaders, state.commands);
     WEFT_CHECK(weft::decode_state_table(again, mesh) == state);
   });
   return 0;
