@@ -1,6 +1,5 @@
 #include "chips/accelerator/accelerator_client.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -12,23 +11,8 @@
 namespace weft {
 namespace {
 
-const pjrt::Plugin& plugin_for(DeviceKind kind) {
-  for (const pjrt::PluginFile& file : pjrt::find_plugins()) {
-    if (file.kind.value_or(kind) != kind) continue;
-    pjrt::preload_libraries(file);
-    return pjrt::Plugin::load(file.path);
-  }
-  fail(Errc::unavailable,
-       "there is no PJRT plug-in for chips of kind {}: install one ({}), or name its file in "
-       "WEFT_PJRT_PLUGIN",
-       to_string(kind), pjrt::install_command(kind));
-}
-
 std::shared_ptr<pjrt::Client> make_client(DeviceKind kind) {
-  // The warning goes to stderr, which a worker has in its log.
-  const auto client = pjrt::Client::make(plugin_for(kind), {}, [](const std::string& text) {
-    fmt::print(stderr, "weft: {}\n", text);
-  });
+  const auto client = pjrt::Client::make(pjrt::Plugin::load_for(kind), {}, pjrt::warn_on_stderr);
   const bool is_tpu = client->platform() == "tpu";
   if (client->platform() == "cpu" || is_tpu != (kind == DeviceKind::tpu)) {
     fail(Errc::unavailable, "{}: its devices are of platform {}: expected a {}; install {}",

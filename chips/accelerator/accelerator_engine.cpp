@@ -9,7 +9,6 @@
 #include "chips/accelerator/gang.hpp"
 #include "chips/engine/arena_chip_collectives.hpp"
 #include "chips/engine/state_hash.hpp"
-#include "chips/pjrt/pjrt_plan.hpp"
 #include "spmd/mesh/hybrid_mesh.hpp"
 #include "transport/state/commits.hpp"
 
@@ -35,7 +34,10 @@ struct AcceleratorEngine::State {
         commits(the_memory, the_mesh, the_position, the_recorder, the_policy),
         collectives(the_memory, the_mesh, the_position, the_local_index, communicator),
         gang(Gang::of(the_kind, the_memory, the_mesh)),
-        copies(gang->shared_client(), device(), the_memory.arena(chip)) {}
+        copies(gang->shared_client(), device(), the_memory.arena(chip)),
+        chip_position(std::make_shared<const pjrt::Buffer>(gang->client().from_host(
+            device(), &position, TensorType{DType::i32, {}}, pjrt::HostMemory::only_during_call))) {
+  }
 
   const DeviceKind kind;
   JobMemory& memory;
@@ -50,7 +52,8 @@ struct AcceleratorEngine::State {
   ArenaChipCollectives collectives;
   const std::shared_ptr<Gang> gang;
   DeviceCopies copies;
-  std::uint64_t committed = 0;  ///< the last step that this engine has committed
+  const DeviceCopies::Held chip_position;  ///< `position` on the device
+  std::uint64_t committed = 0;             ///< the last step that this engine has committed
 
   // The run in progress. If there is none, `plan` is null.
   std::shared_ptr<const AcceleratorPlan> plan{};
@@ -64,11 +67,7 @@ struct AcceleratorEngine::State {
   std::size_t device() const { return static_cast<std::size_t>(chip); }
 
   /// Returns whether output `i` is written over the input that it updates.
-  bool is_over_input(std::size_t i) const {
-    const ProgramOutput& output = plan->plan.program.outputs[i];
-    return output.updates >= 0 &&
-           buffers.inputs[static_cast<std::size_t>(output.updates)] == buffers.outputs[i];
-  }
+  bool is_over_input(std::size_t i) const { return buffers.is_over_input(plan->plan.program, i); }
   /// Returns whether the run may take the buffer of the input that output `i` updates.
   bool may_take_input(std::size_t i) const {
     const std::uint64_t offset = buffers.outputs[i];
@@ -81,7 +80,7 @@ struct AcceleratorEngine::State {
     for (const StableHloArgument& of : plan->hlo.arguments) {
       const auto number = static_cast<std::int64_t>(part.arguments.size());
       if (of.role == StableHloArgument::Role::position) {
-        part.arguments.push_back(chip_position());
+        part.arguments.push_back(chip_position);
         continue;
       }
       part.arguments.push_back(copies.bind(buffers.inputs[of.number], of.type));
@@ -90,12 +89,6 @@ struct AcceleratorEngine::State {
       }
     }
     return part;
-  }
-
-  DeviceCopies::Held chip_position() const {
-    const std::int32_t value = position;
-    return std::make_shared<const pjrt::Buffer>(gang->client().from_host(
-        device(), &value, TensorType{DType::i32, {}}, pjrt::HostMemory::only_during_call));
   }
 
   void launch() {

@@ -12,4 +12,9 @@ void RunBuffers::require(std::size_t num_inputs, std::size_t num_outputs,
        num_inputs, num_outputs, inputs.size(), outputs.size());
 }
 
+bool RunBuffers::is_over_input(const Program& program, std::size_t output) const {
+  const std::int32_t updates = program.outputs[output].updates;
+  return updates >= 0 && inputs[static_cast<std::size_t>(updates)] == outputs[output];
+}
+
 }  // namespace weft

@@ -34,6 +34,8 @@ struct RunBuffers {
   /// Throws invalid_argument, with the step, unless there are as many buffers as the plan has
   /// inputs and outputs.
   void require(std::size_t num_inputs, std::size_t num_outputs, std::uint64_t step) const;
+  /// Returns whether an output of the program is written over the input that it updates.
+  bool is_over_input(const Program& program, std::size_t output) const;
 };
 
 /// The step that the chip commits with a run. Before the run's new state is written to the arena,

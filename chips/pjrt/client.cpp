@@ -1,6 +1,7 @@
 #include "chips/pjrt/client.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "chips/pjrt/abi/client_abi.hpp"
 #include "chips/pjrt/abi/executable_abi.hpp"
@@ -58,6 +59,8 @@ ClientDevice describe(const Plugin& plugin, void* device) {
 }
 
 }  // namespace
+
+void warn_on_stderr(const std::string& text) { fmt::print(stderr, "weft: {}\n", text); }
 
 std::shared_ptr<Client> Client::make(const Plugin& plugin, const CompileFlags& options, Warn warn) {
   const std::shared_ptr<Client> client(new Client(plugin, std::move(warn)));

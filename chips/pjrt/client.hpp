@@ -31,6 +31,8 @@ struct DeviceMemory {
 
 /// A function that writes a warning to the log.
 using Warn = std::function<void(const std::string&)>;
+/// Writes the warning to stderr, which a worker has in its log.
+void warn_on_stderr(const std::string& text);
 
 /// A connection to a plug-in's devices. Buffers, events and executables keep it alive. Any thread
 /// may use it.

@@ -1,25 +1,15 @@
 #include "chips/pjrt/cpu_devices.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <utility>
 
-#include "chips/pjrt/discovery.hpp"
 #include "chips/pjrt/self_test.hpp"
 #include "data/files/file_bytes.hpp"
 
 namespace weft::pjrt {
 namespace {
-
-const Plugin& plugin_for_cpus() {
-  for (const PluginFile& file : find_plugins()) {
-    if (file.kind.value_or(DeviceKind::cpu) == DeviceKind::cpu) return Plugin::load(file.path);
-  }
-  fail(Errc::unavailable,
-       "there is no PJRT plug-in for CPUs: install one ({}), or name its file in WEFT_PJRT_PLUGIN",
-       install_command(DeviceKind::cpu));
-}
 
 /// Returns the lines of /proc/cpuinfo that identify the processor for which a compiler makes code.
 std::string processor() {
@@ -103,10 +93,8 @@ std::shared_ptr<Client> CpuDevices::client_for(int number, int chips) {
   const auto found = clients_.upper_bound(static_cast<std::size_t>(number));
   if (found != clients_.end()) return found->second;
   const std::int64_t count = number + chips;
-  // The warning goes to stderr, which a worker has in its log.
-  const auto client =
-      Client::make(plugin_for_cpus(), {{"cpu_device_count", count}},
-                   [](const std::string& text) { fmt::print(stderr, "weft: {}\n", text); });
+  const auto client = Client::make(Plugin::load_for(DeviceKind::cpu), {{"cpu_device_count", count}},
+                                   warn_on_stderr);
   if (client->platform() != "cpu" || client->devices().size() < static_cast<std::size_t>(count)) {
     fail(Errc::unavailable,
          "{}, platform {}: it has {} devices in this process: expected {} of a "

@@ -170,6 +170,14 @@ std::vector<PluginFile> find_plugins(const Variable& variable) {
   return PluginSearch(variable).find();
 }
 
+std::optional<PluginFile> find_plugin(DeviceKind kind, bool must_be_known,
+                                      const Variable& variable) {
+  for (PluginFile& file : find_plugins(variable)) {
+    if (file.kind ? *file.kind == kind : !must_be_known) return std::move(file);
+  }
+  return std::nullopt;
+}
+
 void preload_libraries(const PluginFile& file) {
   if (file.kind != DeviceKind::gpu || file.package_folder.empty()) return;
   std::vector<fs::path> files;

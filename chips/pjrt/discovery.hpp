@@ -34,6 +34,11 @@ using Variable = std::function<const char*(const char* name)>;
 /// PJRT_NAMES_AND_LIBRARY_PATHS has another form.
 std::vector<PluginFile> find_plugins(const Variable& variable = ::getenv);
 
+/// Returns the first plug-in that is for devices of this kind. A plug-in of unknown kind counts
+/// unless `must_be_known`. Throws the errors of find_plugins().
+std::optional<PluginFile> find_plugin(DeviceKind kind, bool must_be_known = false,
+                                      const Variable& variable = ::getenv);
+
 /// Loads NVIDIA's libraries from the Python packages next to a plug-in for GPUs, because the
 /// plug-in doesn't find them itself. Skips libraries that can't be loaded, because the plug-in's
 /// own error names those that it lacks. Does nothing for other plug-ins.

@@ -185,13 +185,10 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
 
   /// Returns the home of each output: over the input that it updates, or its own place.
   std::vector<OutputHome> homes() const {
-    const auto& outputs = plan->plan.program.outputs;
+    const Program& program = plan->plan.program;
     std::vector<OutputHome> homes;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const bool is_over_input =
-          outputs[i].updates >= 0 &&
-          buffers.inputs[static_cast<std::size_t>(outputs[i].updates)] == buffers.outputs[i];
-      homes.push_back(is_over_input ? OutputHome::updated : OutputHome::place);
+    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+      homes.push_back(buffers.is_over_input(program, i) ? OutputHome::updated : OutputHome::place);
     }
     return homes;
   }

@@ -1,11 +1,9 @@
 #include "chips/pjrt/pjrt_plan.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "chips/engine/plan_calls.hpp"
 #include "spmd/ops/row.hpp"
-#include "spmd/program/index_check.hpp"
 
 namespace weft {
 namespace {
@@ -66,21 +64,6 @@ const PjrtPlan::Version& add_version(const PjrtPlan& plan, const std::vector<Out
   auto executable = pjrt::CpuDevices::of_process().compile(client, hlo.text, store);
   return plan.versions.emplace(homes, PjrtPlan::Version{std::move(hlo), std::move(executable)})
       .first->second;
-}
-
-void throw_fault(const Program& program, const std::array<std::int32_t, 2>& faults) {
-  const auto [number, what] = faults;
-  if (number < 0) return;
-  const auto op = static_cast<OpId>(number);
-  if (program.kind(op) == OpKind::check_index) {
-    const ValueId source = picked_from(program, program.op_operands(op)[0]);
-    IndexCheck(program, op, source).refuse(what);
-  }
-  constexpr std::array kFound{"?", "computes a nan", "computes an infinity", "reads a nan"};
-  const std::string& loc = program.loc(op);
-  fail(Errc::invalid_argument, "detect_anomaly: {} {} in {}; check the values of its operands{}",
-       to_string(program.kind(op)), kFound.at(static_cast<std::size_t>(what)),
-       program.type(program.result(op)).to_string(), loc.empty() ? "" : " (at " + loc + ")");
 }
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 #pragma once
 /// PjrtPlan: a plan prepared for a chip of the CPU that a PJRT plug-in drives.
 
-#include <array>
 #include <map>
 #include <memory>
 #include <vector>
@@ -51,9 +50,5 @@ std::shared_ptr<PjrtPlan> load_pjrt_plan(const Plan& plan, const Mesh& mesh, int
 const PjrtPlan::Version& add_version(const PjrtPlan& plan, const std::vector<OutputHome>& homes,
                                      const Mesh& mesh, pjrt::Client& client,
                                      const CompiledStore& store);
-
-/// Throws an error if a run found a fault in its operands or results. `faults` is the value of the
-/// result whose role is StableHloResult::Role::faults.
-void throw_fault(const Program& program, const std::array<std::int32_t, 2>& faults);
 
 }  // namespace weft

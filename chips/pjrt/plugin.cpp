@@ -11,10 +11,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "chips/pjrt/abi/buffer_abi.hpp"
 #include "chips/pjrt/abi/client_abi.hpp"
 #include "chips/pjrt/abi/executable_abi.hpp"
+#include "chips/pjrt/discovery.hpp"
 
 namespace weft::pjrt {
 namespace {
@@ -112,6 +114,18 @@ const Plugin& Plugin::load(const std::string& path) {
   std::unique_ptr<const Plugin>& plugin = loaded[error ? path : file];
   if (plugin == nullptr) plugin.reset(new Plugin(path, open(path)));
   return *plugin;
+}
+
+const Plugin& Plugin::load_for(DeviceKind kind) {
+  const std::optional<PluginFile> file = find_plugin(kind);
+  if (!file) {
+    fail(Errc::unavailable,
+         "there is no PJRT plug-in for chips of kind {}: install one ({}), or name its file in "
+         "WEFT_PJRT_PLUGIN",
+         to_string(kind), install_command(kind));
+  }
+  preload_libraries(*file);
+  return load(file->path);
 }
 
 const Api* Plugin::open(const std::string& path) {

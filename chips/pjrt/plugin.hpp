@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <weft/sharding/device.hpp>
 #include <weft/tensor/error.hpp>
 
 #include "chips/pjrt/abi/abi.hpp"
@@ -46,6 +47,9 @@ class Plugin {
   /// unavailable if the file is for another kind of processor, isn't a plug-in, lacks libraries, or
   /// lacks a function that weft calls.
   static const Plugin& load(const std::string& path);
+  /// Loads the first plug-in of this machine for devices of the kind (find_plugin()). Throws
+  /// unavailable, with the command that installs a plug-in, if there is none.
+  static const Plugin& load_for(DeviceKind kind);
 
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;

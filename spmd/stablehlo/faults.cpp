@@ -1,6 +1,14 @@
-// Writes the checks for faults: records the first fault, and looks for NaN and infinity.
+// Writes the checks for faults: records the first fault, and looks for NaN and infinity. Reads what
+// they have found.
 
+#include <array>
+
+#include <weft/tensor/error.hpp>
+
+#include "spmd/ops/row.hpp"
+#include "spmd/program/index_check.hpp"
 #include "spmd/stablehlo/lowering.hpp"
+#include "spmd/stablehlo/stablehlo.hpp"
 
 namespace weft {
 namespace {
@@ -66,6 +74,21 @@ void look_for_anomaly(const HloOp& op, const HloValue& result) {
   const HloValue what = w.select(
       {reads, number(read_nan), w.select({makes_nan, number(made_nan), number(made_infinity)})});
   add_fault(op, w.binary("or", {reads, w.binary("or", {makes_nan, makes_infinity})}), what);
+}
+
+void throw_fault(const Program& program, const std::array<std::int32_t, 2>& faults) {
+  const auto [number, what] = faults;
+  if (number < 0) return;
+  const auto op = static_cast<OpId>(number);
+  if (program.kind(op) == OpKind::check_index) {
+    const ValueId source = picked_from(program, program.op_operands(op)[0]);
+    IndexCheck(program, op, source).refuse(what);
+  }
+  constexpr std::array kFound{"?", "computes a nan", "computes an infinity", "reads a nan"};
+  const std::string& loc = program.loc(op);
+  fail(Errc::invalid_argument, "detect_anomaly: {} {} in {}; check the values of its operands{}",
+       to_string(program.kind(op)), kFound.at(static_cast<std::size_t>(what)),
+       program.type(program.result(op)).to_string(), loc.empty() ? "" : " (at " + loc + ")");
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #pragma once
 /// StableHlo: the program of one chip as StableHLO text, for compilers that read StableHLO.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -91,5 +92,9 @@ struct StableHlo {
 /// and for homes that don't fit the outputs.
 StableHlo to_stablehlo(const Program& chip_program, const Mesh& mesh, std::string_view name,
                        const StableHloOptions& options = {});
+
+/// Throws an error if a run found a fault in its operands or results. `faults` is the value of the
+/// result whose role is StableHloResult::Role::faults.
+void throw_fault(const Program& program, const std::array<std::int32_t, 2>& faults);
 
 }  // namespace weft

@@ -94,8 +94,9 @@ inline Lane shifted(NodeKind kind, Lane x, std::uint32_t by) { return Lane::unar
 inline Lane magnitude(Lane x) { return and_bits(x, 0x7fffffffU); }
 inline Lane with_sign_of(Lane sign, Lane x) {
   constexpr std::uint32_t kSign = 0x80000000U;
-  if (sign.uses_avx512())
+  if (sign.uses_avx512()) {
     return Lane::make(NodeKind::bits_where, x, sign, Lane::of_bits(kSign), 0, 3);
+  }
   const Lane rest = x.is_constant() ? Lane::of_bits(x.bits() & ~kSign) : magnitude(x);
   return Lane::make(NodeKind::bit_or, and_bits(sign, kSign), rest);
 }

@@ -98,8 +98,8 @@ bool kernel_meets_input(const OneDnnConvolution::Spatial& dim) {
   for (std::int64_t k = 0; k < dim.kernel; ++k) {
     const std::int64_t in_first_window = k * dim.dilation - dim.low;
     const std::int64_t padded = std::max<std::int64_t>(-in_first_window, 0);
-    const std::int64_t window =
-        (padded + dim.stride - 1) / dim.stride;  // the first window after `low`
+    // The first window after `low`.
+    const std::int64_t window = (padded + dim.stride - 1) / dim.stride;
     if (window >= dim.output || in_first_window + window * dim.stride >= dim.input) return false;
   }
   return true;
