@@ -60,7 +60,7 @@ std::string doing(const Snapshot& snapshot, const ActorRow& row) {
     return fmt::format("in {}{}", row.inside, item);
   }
   if (waits_for_chips(snapshot, row)) return "waits for its chips";
-  if (row.kind != ActorKind::device || row.collective == 0) return {};
+  if (row.kind != ActorKind::device || (row.collective == 0 && !row.in_collective)) return {};
   std::string call = last_call(snapshot, row.chip);
   if (call.empty()) call = fmt::format("#{} {}", row.collective, row.collective_name);
   return (row.in_collective ? "in " : "after ") + call;

@@ -80,11 +80,7 @@ class Maker {
 
   void add_collective(const ActorRow& row) {
     // A run that a plug-in launches for all chips has no number among collectives.
-    if (row.collective == 0) {
-      if (row.waiting_for >= 0) add(row, node_to(row.waiting_for), row.collective_name);
-      return;
-    }
-    if (!mesh_ || !snapshot_.control->knows(row.chip)) {
+    if (row.collective == 0 || !mesh_ || !snapshot_.control->knows(row.chip)) {
       if (row.waiting_for >= 0) add(row, node_to(row.waiting_for), row.collective_name);
       return;
     }
@@ -92,7 +88,7 @@ class Maker {
         snapshot_.control->chips[static_cast<std::size_t>(row.chip)].call;
     if (!call || call->number == 0) return;
     // The chip waits for a collective that it began before its last call.
-    if (row.collective != 0 && row.collective < call->number && row.waiting_for >= 0) {
+    if (row.collective < call->number && row.waiting_for >= 0) {
       return add(row, node_to(row.waiting_for), row.collective_name);
     }
     const DecodedCall decoded = decode(call->words);
@@ -348,6 +344,8 @@ bool is_frozen(const Snapshot& snapshot, int worker) {
 }
 
 std::string last_call(const Snapshot& snapshot, int chip) {
+  const ActorRow* row = snapshot.chip(chip);
+  if (row != nullptr && row->in_collective && row->collective == 0) return row->collective_name;
   const auto index = static_cast<std::size_t>(chip);
   if (!snapshot.control || index >= snapshot.control->chips.size()) return {};
   const std::optional<RecordedCall>& call = snapshot.control->chips[index].call;

@@ -61,7 +61,8 @@ std::string name_of_node(const Snapshot& snapshot, int node);
 bool is_frozen(const Snapshot& snapshot, int worker);
 
 /// Returns the chip's last call, "all_reduce #812 'fc1.weight.grad' over {data}"; "" if there is
-/// none or it is unknown.
+/// none or it is unknown. While a chip waits for a launch with others, that is the run's first
+/// collective, "all_reduce 'fc1.weight.grad'", because plug-ins don't number collectives.
 std::string last_call(const Snapshot& snapshot, int chip);
 
 }  // namespace weft

@@ -108,6 +108,7 @@ TEST(WaitGraph, AChipMayWaitForACollectiveBeforeItsLastOne) {
 /// A plug-in launches all chips of a process together. The wait for that is in no chip's record.
 TEST(WaitGraph, AChipMayWaitForALaunch) {
   MadeJob job(2, 1);
+  job.pass("first");
   job.chip(0).state = ActorState::waiting;
   job.chip(0).in_collective = true;
   job.chip(0).collective = 0;
@@ -118,6 +119,8 @@ TEST(WaitGraph, AChipMayWaitForALaunch) {
   const auto wait = std::ranges::find(graph.waits(), "all_reduce 'w.grad'", &Wait::on);
   EXPECT_EQ(wait->from, job.chip(0).index);
   EXPECT_EQ(wait->to, job.chip(1).index);
+  EXPECT_EQ(last_call(job.snapshot, 0), "all_reduce 'w.grad'");
+  EXPECT_NE(last_call(job.snapshot, 1).find("first"), std::string::npos);
 }
 
 TEST(WaitGraph, WithoutTheControlSegmentItIsTheBoardsRows) {
