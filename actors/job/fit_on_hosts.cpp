@@ -24,10 +24,19 @@ std::atomic<bool> are_taken = false;
 /// Listens on host 0, and sets the address in spec.place. All jobs of the process have the same
 /// address and secret, and the socket stays open, because the other hosts connect to it between
 /// jobs and so wait for the next job.
-void listen(JobSpec& spec) {
+void take_listener(JobSpec& spec) {
   static std::optional<HostPlace> first;
+  static std::string first_network;
   HostPlace& place = spec.place;
+  if (first && (spec.network != first_network || place.ports != first->ports)) {
+    fail(Errc::invalid_argument,
+         "backend.network = \"{}\" or backend.ports differ from those of this program's first job "
+         "on several hosts (network \"{}\"), at whose address the other hosts wait: expected the "
+         "same in all jobs",
+         spec.network, first_network);
+  }
   if (!first) {
+    first_network = spec.network;
     if (!place.meeting.empty()) prepare_meeting(place, spec.network);
     const TlsAddress address = parse_tls_address(place.trainer, "WEFT_TRAINER");
     const TlsListener listener = listen_tls(address, place.ports, "WEFT_TRAINER");
@@ -96,7 +105,7 @@ HostsTaken::HostsTaken(JobSpec& spec, const std::string& site) : takes_(spec.pla
          site, spec.place.count);
   }
   try {
-    listen(spec);
+    take_listener(spec);
   } catch (...) {
     are_taken = false;
     throw;

@@ -1,6 +1,7 @@
 #include "actors/process/device_choice.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -40,13 +41,10 @@ std::vector<Asked> asked_for(const ScalingConfig& scaling) {
   return asked;
 }
 
-/// Returns the path of the first plug-in that is for chips of this kind; "" if there is none. A
-/// plug-in of unknown kind is taken if the kind `was_asked` for.
+/// Returns the path of the plug-in that find_plugin() finds; "" if there is none.
 std::string plugin_for(DeviceKind kind, const DeviceMachine& machine, bool was_asked) {
-  for (const pjrt::PluginFile& file : pjrt::find_plugins(machine.variable)) {
-    if (file.kind ? *file.kind == kind : was_asked) return file.path;
-  }
-  return "";
+  const auto file = pjrt::find_plugin(kind, !was_asked, machine.variable);
+  return file ? file->path : "";
 }
 
 /// A kind of accelerator, and how it is found.
@@ -102,6 +100,18 @@ std::vector<std::string> gpu_models(const DeviceMachine& machine) {
   return models;
 }
 
+/// Returns whether the model's name has the word. "A10" isn't in "A100", but "80G" is in "80GB".
+bool has_word(std::string_view model, std::string_view word) {
+  for (std::size_t at = model.find(word); at != std::string_view::npos;
+       at = model.find(word, at + 1)) {
+    const std::string_view rest = model.substr(at + word.size());
+    const bool is_memory = word.ends_with('G') && rest.starts_with('B');
+    if (rest.empty() || is_memory || !std::isalnum(static_cast<unsigned char>(rest[0])))
+      return true;
+  }
+  return false;
+}
+
 /// Throws unavailable if the machine's GPUs are of another type than `type`, such as "A100" or
 /// "A100-80G". Types of which the machine says nothing pass.
 void require_type(const std::string& type, const DeviceMachine& machine) {
@@ -110,7 +120,7 @@ void require_type(const std::string& type, const DeviceMachine& machine) {
   const auto is_of_type = [&](const std::string& model) {
     for (std::string_view rest = type; !rest.empty();) {
       const std::size_t end = std::min(rest.find('-'), rest.size());
-      if (model.find(rest.substr(0, end)) == std::string::npos) return false;
+      if (!has_word(model, rest.substr(0, end))) return false;
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return true;

@@ -136,9 +136,12 @@ TEST(DeviceChoice, ComparesTheTypeOfAGpu) {
   for (const char* type : {"A100", "A100-80G", "GPU"}) {
     EXPECT_EQ(choose_device({.accelerator_type = type}, {}, gpu.machine()).kind, DeviceKind::gpu);
   }
-  expect_error(Errc::unavailable,
-               {"scaling.accelerator_type = \"H100\"", "the machine has NVIDIA A100-SXM4-80GB"},
-               [&] { choose_device({.accelerator_type = "H100"}, {}, gpu.machine()); });
+  for (const char* type : {"H100", "A10", "A100-8G"}) {
+    expect_error(Errc::unavailable,
+                 {fmt::format("scaling.accelerator_type = \"{}\"", type),
+                  "the machine has NVIDIA A100-SXM4-80GB"},
+                 [&] { choose_device({.accelerator_type = type}, {}, gpu.machine()); });
+  }
 }
 
 TEST(DeviceChoice, IsAskedForByAnyOfTheFields) {
