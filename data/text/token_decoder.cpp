@@ -38,8 +38,8 @@ TokenDecoder read_byte_level_decoder(const JsonView&) {
       for_each_point(piece, [&](char32_t point, std::string_view) {
         is_bytes = is_bytes && append_byte_of_letter(bytes, point);
       });
-      if (!is_bytes)
-        bytes.replace(before, std::string::npos, piece);  // the piece is an added token
+      // An added token isn't written in letters that stand for bytes.
+      if (!is_bytes) bytes.replace(before, std::string::npos, piece);
     }
     pieces = {replace_invalid_utf8(bytes)};
   };

@@ -138,9 +138,9 @@ class Trace {
   Recordings recordings_;
   ChangingNumbers numbers_;
   std::vector<std::weak_ptr<TensorNode>> taken_back_;  // tensors of this trace with stored values
-  NodePtr random_state_;  // an input of this trace; null before it is needed
-  std::uint32_t random_calls_ = 0,
-                random_count_ = 0;  // random calls in this program, and before it
+  NodePtr random_state_;            // an input of this trace; null before it is needed
+  std::uint32_t random_calls_ = 0;  // random calls in this program
+  std::uint32_t random_count_ = 0;  // random calls in the step before this program
   std::uint64_t random_step_ = 0;   // the step to which `random_count_` belongs
   int data_count_ = 0, scalar_count_ = 0;
   const int thread_;

@@ -4,10 +4,10 @@
 #include <sched.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 
 #include "tests/fault/watched_run.hpp"
+#include "tests/support/forks.hpp"
 
 namespace weft::testing {
 
@@ -43,8 +43,8 @@ class Killer {
 
 /// Returns the number of kills in WEFT_KILLS, or the default.
 inline int kill_count(int by_default) {
-  const char* given = std::getenv("WEFT_KILLS");
-  return given != nullptr ? std::atoi(given) : by_default;
+  return static_cast<int>(
+      number_from_environment("WEFT_KILLS", static_cast<std::uint64_t>(by_default)));
 }
 
 }  // namespace weft::testing

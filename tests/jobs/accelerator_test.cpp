@@ -8,6 +8,7 @@
 
 #include "tests/jobs/run_loop.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/forks.hpp"
 #include "tests/support/killing_pjrt/killing_pjrt.hpp"
 #include "tests/support/real_plugins.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -110,9 +111,8 @@ TEST_F(AcceleratorJobs, LoseNoStepAndNoBitWithAKilledWorker) {
   const Floats undisturbed = train_on(DeviceKind::pjrt_mirrored, 1).losses;
   std::vector<std::string> kills{"PJRT_Client_Compile 1", "PJRT_LoadedExecutable_Execute 1",
                                  "PJRT_LoadedExecutable_Execute 6"};
-  const char* const more = std::getenv("WEFT_KILLS");
-  const int copies = more == nullptr ? 3 : std::atoi(more);
-  for (int i = 0; i < copies; ++i) {
+  const std::uint64_t copies = testing::number_from_environment("WEFT_KILLS", 3);
+  for (std::uint64_t i = 0; i < copies; ++i) {
     kills.push_back(fmt::format("PJRT_Buffer_ToHostBuffer {}", 40 + 7 * i % 80));
   }
   for (const std::string& kill : kills) {

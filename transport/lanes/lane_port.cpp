@@ -15,6 +15,11 @@ constexpr std::uint32_t kWords = kPeerCountMax / 64;
 /// have to set their bits each time. A thread that waits looks at each of them.
 constexpr int kWatchedWhenEmpty = 4;
 
+/// Returns the number in the entry after the first `taken` ones, before the sender writes there.
+constexpr std::uint64_t number_before(std::uint64_t taken) {
+  return taken >= kLaneEntryCount ? taken + 1 - kLaneEntryCount : 0;
+}
+
 }  // namespace
 
 LanePort::LanePort(Peers& peers, Blocks& blocks, std::uint32_t port)
@@ -34,8 +39,8 @@ bool LanePort::has_news() const noexcept {
 bool LanePort::has_entry(std::uint32_t sender) const noexcept {
   const Lane& lane = peers_->own().lane(port_, sender);
   const std::uint64_t taken = taken_[sender];
-  const std::uint64_t before = taken >= kLaneEntryCount ? taken + 1 - kLaneEntryCount : 0;
-  return lane.entries[taken % kLaneEntryCount].number.load(std::memory_order_seq_cst) != before;
+  return lane.entries[taken % kLaneEntryCount].number.load(std::memory_order_seq_cst) !=
+         number_before(taken);
 }
 
 std::optional<InMessage> LanePort::take() {
@@ -79,8 +84,7 @@ std::optional<InMessage> LanePort::take_from(std::uint32_t sender) {
   const Entry& entry = lane.entries[taken_[sender] % kLaneEntryCount];
   const std::uint64_t number = entry.number.load(std::memory_order_seq_cst);
   if (number != awaited) {
-    const std::uint64_t before = awaited > kLaneEntryCount ? awaited - kLaneEntryCount : 0;
-    if (number == before) return std::nullopt;
+    if (number == number_before(taken_[sender])) return std::nullopt;
     // The sender sets the bit when it sends again.
     head_->watched[sender / 64].fetch_and(~(std::uint64_t{1} << (sender % 64)),
                                           std::memory_order_seq_cst);
