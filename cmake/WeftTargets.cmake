@@ -44,7 +44,8 @@ if(WEFT_DEVELOPER)
 endif()
 
 # weft_unite(<target>) compiles the target's sources of each folder as one source, so that headers
-# are parsed once. WEFT_UNITY=OFF turns it off. A source with options of its own is compiled alone.
+# are parsed once. WEFT_UNITY=OFF turns it off. A source with options of its own is compiled alone,
+# and sources with a UNITY_GROUP of their own are one source.
 function(weft_unite target)
   if(NOT WEFT_UNITY)
     return()
@@ -52,9 +53,12 @@ function(weft_unite target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
-    cmake_path(GET source PARENT_PATH folder)
-    string(MAKE_C_IDENTIFIER "${target}/${folder}" group)
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    get_source_file_property(group ${source} UNITY_GROUP)
+    if(NOT group)
+      cmake_path(GET source PARENT_PATH folder)
+      string(MAKE_C_IDENTIFIER "${target}/${folder}" group)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    endif()
   endforeach()
   # g++ would warn about a class with a member whose type is local to its source.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
