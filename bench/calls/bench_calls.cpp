@@ -1,6 +1,7 @@
 /// Measures calls and streams between two processes of a host: weft's actors, weft's channel, and,
 /// with --peers, iceoryx, ZeroMQ and CAF. In each round all of them run in turn.
 
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/collectives/process.hpp"
 #include "bench/machine.hpp"
 #include "bench/table.hpp"
@@ -81,14 +83,14 @@ std::vector<TableRow> measure_case(const Options& options, const std::string& wh
   return rows;
 }
 
-void run(const Options& options) {
+int run(const Options& options, const std::string& command) {
   std::optional<Process> daemon;
   if (options.peers && std::filesystem::exists(program("bench_calls_iceoryx"))) {
     daemon.emplace(std::vector<std::string>{"iox-roudi", "-c", program("bench_calls_iceoryx.toml"),
                                             "-l", "error", "-m", "off"},
                    Process::Environment{});
   }
-  Json report{{"run", describe_run("bench_calls")}, {"cases", Json::array()}};
+  Json report{{"run", describe_run(command)}, {"cases", Json::array()}};
   const auto add = [&](const std::string& what, std::size_t bytes) {
     const std::vector<TableRow> rows = measure_case(options, what, bytes);
     print_table(fmt::format("{} of {} bytes", what, bytes), "/ weft", rows);
@@ -98,11 +100,10 @@ void run(const Options& options) {
   for (const std::size_t bytes : options.stream_bytes) add("stream", bytes);
   fmt::print("{}\n", machine_line(report["run"]));
   write_report(options.json_file, report.dump(2) + "\n");
+  return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+Options parse(int argc, char** argv) {
   Options options;
   CLI::App app{"Measures calls and streams between two processes, beside peers"};
   app.add_option("--rounds", options.rounds, "of all implementations in turn")
@@ -113,12 +114,14 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   app.add_flag("--peers", options.peers, "measure iceoryx, ZeroMQ and CAF too");
   app.add_option("--json", options.json_file, "file for the results");
-  CLI11_PARSE(app, argc, argv);
   try {
-    run(options);
-    return 0;
-  } catch (const Error& error) {
-    fmt::print(stderr, "bench_calls: {}\n", error.what());
-    return 1;
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
   }
+  return options;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return weft::bench::bench_main(argc, argv, parse, run); }

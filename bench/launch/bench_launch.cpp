@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -13,12 +14,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <weft/tensor/error.hpp>
 
+#include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
 #include "bench/python_child.hpp"
 #include "bench/table.hpp"
@@ -147,31 +148,34 @@ std::vector<TableRow> measure_looks(const Options& options) {
   return rows;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+Options parse(int argc, char** argv) {
   Options options;
   CLI::App app{"Measures how long it takes until all processes of a job have met."};
   app.add_option("-n", options.processes)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_flag("--peers", options.peers, "measure mpirun and torchrun too, if they are installed");
   app.add_option("--json", options.json_file, "file for the results");
-  CLI11_PARSE(app, argc, argv);
   try {
-    std::vector<std::string> words(argv, argv + argc);
-    words[0] = "bench_launch";
-    nlohmann::json whole = describe_run(fmt::format("{}", fmt::join(words, " ")));
-    const std::vector<TableRow> launches = measure(options);
-    print_table(fmt::format("{} processes, until all have met", options.processes), "x weft",
-                launches);
-    const std::vector<TableRow> looks = measure_looks(options);
-    print_table("looks at a job that runs, from the start of the shell to the end", "", looks);
-    fmt::print("{}\n", machine_line(whole));
-    whole["results"] = {{"launch", to_json(launches)}, {"looks", to_json(looks)}};
-    write_report(options.json_file, whole.dump(2) + "\n");
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench_launch: {}\n", error.what());
-    return 1;
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
   }
+  return options;
 }
+
+int run(const Options& options, const std::string& command) {
+  nlohmann::json whole = describe_run(command);
+  const std::vector<TableRow> launches = measure(options);
+  print_table(fmt::format("{} processes, until all have met", options.processes), "x weft",
+              launches);
+  const std::vector<TableRow> looks = measure_looks(options);
+  print_table("looks at a job that runs, from the start of the shell to the end", "", looks);
+  fmt::print("{}\n", machine_line(whole));
+  whole["results"] = {{"launch", to_json(launches)}, {"looks", to_json(looks)}};
+  write_report(options.json_file, whole.dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return weft::bench::bench_main(argc, argv, parse, run); }

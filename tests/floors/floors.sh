@@ -8,8 +8,7 @@ cd "$1"
 readonly standard='<[a-z_0-9]+>'
 # These patterns match headers of POSIX, Linux and the compiler.
 readonly posix='<((arpa|linux|net|netinet|sys)/[a-z_0-9]+|cpuid|cxxabi|dirent|dlfcn|elf|emmintrin|execinfo|fcntl|ifaddrs|immintrin|link|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|termios|time|unistd)\.h>'
-readonly threads='<(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future)>'
-readonly world='<(chrono|ctime|filesystem|fstream|iostream|random)>'
+readonly impure='<(thread|mutex|shared_mutex|condition_variable|semaphore|latch|barrier|future|chrono|ctime|filesystem|fstream|iostream|random)>'
 
 found=0
 # say WHAT: reads places ("FILE:LINE:...") from stdin. Prints each with WHAT, which is then a fault.
@@ -62,9 +61,8 @@ readonly rooms=(
 # options of a job.
 readonly homes='image_files data/images device chips/engine checkpoint_config actors/process state actors/process
   tls actors/process validation_config actors/process'
-# These rooms need no user: kernels are linked by name, the interpreter is the tests' oracle,
-# channels wait for Pipe, the network for jobs of several hosts, and tools are programs.
-readonly unused='^(chips/cpu/attention|spmd/reference|transport/channel|transport/network|tools/.*)$'
+# Kernels are linked by name, the interpreter is the tests' oracle, and tools are programs.
+readonly unused='^(chips/cpu/attention|spmd/reference|tools/.*)$'
 say 'this room is not in the list of rooms' < <(sources "${floors[@]}" | sed 's|/[^/]*$||' | sort -u |
   grep -vxF "$(printf '%s\n' "${rooms[@]}")" | sed 's|$|:1|' || true)
 # This folder gets for each source a line "FILE" and below it ".HEADER" or "..HEADER" for each
@@ -80,24 +78,19 @@ sources include "${floors[@]}" examples | matching 'pp$' | xargs -r -P "$(nproc)
 orders=$(find "$record" -type f -exec cat {} + | awk -v all="${rooms[*]}" -v homes="$homes" -v unused="$unused" '
   function folder(path) { sub("/[^/]*$", "", path); return path in at ? at[path] : 1000 }
   function name(path) { sub(/.*\//, "", path); sub(/\..*/, "", path); return path }
-  function room(path,   i, n, headers, other, last) {
+  function room(path,   i, headers, other, last) {
     if (name(path) in given && path ~ /^include/) return given[name(path)]
     if (path !~ /^include/) return folder(path)
     if (path ~ /^include\/weft\/[a-z]+.hpp/) return 1000
     if (path in home) return home[path]
-    n = split(included[path], headers)
-    for (i = 1; i <= n; ++i) if ((other = room(headers[i])) > last) last = other
+    for (i = split(included[path], headers); i > 0; --i) if ((other = room(headers[i])) > last) last = other
     return home[path] = last + 0
   }
   BEGIN {
-    n = split(all, rooms)
-    for (i = 1; i <= n; ++i) at[rooms[i]] = i
+    for (i = split(all, rooms); i > 0; --i) at[rooms[i]] = i
     for (i = split(homes, words); i > 1; i -= 2) given[words[i - 1]] = at[words[i]]
   }
-  /^[^.]/ {
-    source = reader[0] = $0
-    if (/hpp$/) has_headers[folder($0)]
-  }
+  /^[^.]/ { source = reader[0] = $0; if (/hpp$/) has_headers[folder($0)] }
   /^[.]/ {
     depth = match($0, /[^.]/) - 1
     header = reader[depth] = substr($0, depth + 1)
@@ -109,8 +102,7 @@ orders=$(find "$record" -type f -exec cat {} + | awk -v all="${rooms[*]}" -v hom
   }
   END {
     for (path in included) {
-      n = split(included[path], headers)
-      for (i = 1; i <= n; ++i) {
+      for (i = split(included[path], headers); i > 0; --i) {
         if (room(path) != room(headers[i])) used[room(headers[i])]
         if (path !~ /^examples/ && room(headers[i]) > room(path)) print path ":" headers[i]
       }
@@ -136,7 +128,7 @@ say 'only chips/registry/registry.cpp, where engines are made, names a kind of c
 say 'a room has at most 12 headers' < <(sources "${floors[@]}" | matching '^(?!tools).*hpp$' |
   xargs -r dirname | sort | uniq -c | awk '$1 > 12 {print $2 ":" $1}')
 say 'spmd/ holds values: no thread, clock, file or chance' < <(
-  includes spmd | matching ":($threads|$world)\$")
+  includes spmd | matching ":$impure\$")
 say 'includes are written <weft/NAME.hpp>, <weft/SUBJECT/NAME.hpp> or "floor/room/NAME.hpp"' < <(
   includes "${product[@]}" tests | matching ':(<weft/.*/.*/|"[^/]+")')
 
@@ -162,8 +154,9 @@ lines() {
     LC_ALL=C.UTF-8 xargs -r grep -HnP -- "$1" /dev/null || true
 }
 say 'a line has at most 100 columns' < <(lines '^.{101}')
+say 'a golden file has at most 256 KiB' < <(find tests/golden -size +256k -printf '%p:1\n' 2>/dev/null)
 say 'no tabs' < <(lines '\t')
-say 'what is left to do is done, or is an issue' < <(lines '\b(TODO|FIXME|XXX)\b')
+say 'remaining work is in an issue, not in a comment' < <(lines '\b(TODO|FIXME|XXX)\b')
 # Tests of a folder are compiled as one source. Namespaces keep their helpers apart.
 say 'the namespace of a test ends in the name of its file' < <(
   matching '^tests/.*_test\.cpp$' <<<"$files" | xargs -r awk '

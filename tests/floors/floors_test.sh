@@ -100,7 +100,7 @@ refuses spmd/mesh/c.hpp "$(printf 'int x;\\n%.0s' {1..151})" '151: a header has 
 refuses spmd/mesh/c.cpp "$(printf 'int x;\\n%.0s' {1..401})" '401: a source has at most 400 lines'
 refuses tests/c.cpp "// $(printf 'x%.0s' {1..98})\n" '1: a line has at most 100 columns'
 refuses spmd/CMakeLists.txt '\tadd_library(x)\n' '1: no tabs'
-refuses tests/c.cpp '// TODO: all of it\n' '1: what is left to do is done, or is an issue'
+refuses tests/c.cpp '// TODO: all of it\n' '1: remaining work is in an issue, not in a comment'
 refuses tests/c.cpp '\nstd::this_thread::sleep_for(1s);\n' \
   '2: a test waits for what happens, not for a time'
 refuses tests/mesh_test.cpp '\nnamespace weft {\n}\n' \
