@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 /// The range of a tensor in its block. In a message, the ranges of all tensors follow the body.
-struct Place {
+struct TensorRange {
   std::uint64_t offset;
   std::uint64_t bytes;
 };
@@ -46,7 +46,7 @@ std::vector<std::byte> body_with_places(std::span<const std::byte> body,
                                         std::span<const std::uint64_t> bytes) {
   std::vector<std::byte> whole(body.begin(), body.end());
   for (const std::uint64_t each : bytes) {
-    const Place place{.offset = 0, .bytes = each};
+    const TensorRange place{.offset = 0, .bytes = each};
     const auto words = std::as_bytes(std::span(&place, 1));
     whole.insert(whole.end(), words.begin(), words.end());
   }
@@ -70,7 +70,7 @@ LoanedTensor loan_tensor(const std::shared_ptr<LaneNode>& node, const TensorType
 PackedMessage::PackedMessage(const std::shared_ptr<LaneNode>& node, const MessageWriter& message)
     : body_(message.bytes()) {
   if (message.tensors().empty()) return;
-  std::vector<Place> places;
+  std::vector<TensorRange> places;
   for (const HostTensor& tensor : message.tensors()) {
     const bool is_in_block = block_of(node, tensor) != nullptr;
     if (!is_in_block) copied_.push_back(copy_into_block(node, tensor));
@@ -103,14 +103,15 @@ UnpackedMessage::UnpackedMessage(const std::shared_ptr<LaneNode>& node, InMessag
       throw;
     }
   }
-  const std::size_t place_bytes = payloads_.size() * sizeof(Place);
+  const std::size_t place_bytes = payloads_.size() * sizeof(TensorRange);
   if (body_bytes_ < place_bytes) {
     fail(Errc::corrupt, "a message of {} bytes has {} tensors", body_bytes_, payloads_.size());
   }
   body_bytes_ -= place_bytes;
   for (std::size_t i = 0; i < payloads_.size(); ++i) {
-    Place place{};
-    std::memcpy(&place, message_.body().data() + body_bytes_ + i * sizeof(Place), sizeof(place));
+    TensorRange place{};
+    std::memcpy(&place, message_.body().data() + body_bytes_ + i * sizeof(TensorRange),
+                sizeof(place));
     std::span<const std::byte>& bytes = payloads_[i].bytes;
     if (place.offset > bytes.size() || place.bytes > bytes.size() - place.offset) {
       fail(Errc::corrupt, "a message has a tensor of {} bytes at {} of a block of {} bytes",

@@ -49,7 +49,7 @@ class LoopLoader {
     for (OpId op = fused_.first; op < fused_.end(); ++op) reads_.add(program_, op);
   }
 
-  CpuPlan::Loop load();
+  CpuPlan::FusedLoop load();
 
  private:
   bool is_fill(ValueId value) const {
@@ -90,10 +90,10 @@ class LoopLoader {
   const PlanStep& fused_;
   std::span<const TileBuffer> buffers_;
   Reads reads_;  ///< the reads by all ops of the loop
-  CpuPlan::Loop loop_;
+  CpuPlan::FusedLoop loop_;
 };
 
-CpuPlan::Loop LoopLoader::load() {
+CpuPlan::FusedLoop LoopLoader::load() {
   loop_.num_elements = program_.type(program_.result(fused_.first)).num_elements();
   if (!runs_at_once()) loop_.columns = 0;
   Chain chain;
@@ -200,8 +200,8 @@ void LoopLoader::finish(Chain chain) {
   loop_.chains.push_back({std::move(code), std::move(whole.streams)});
 }
 
-/// Returns the number of the operand of which the op's kernel may read only one element, because it
-/// is a fill; std::nullopt if there is none.
+/// Returns the number of an operand that is a fill, if the op's kernel may read only one element of
+/// it; std::nullopt if there is none.
 std::optional<std::size_t> LoopLoader::fill_operand(OpId op) const {
   const auto operands = program_.op_operands(op);
   const std::size_t first = program_.kind(op) == OpKind::select ? 1 : 0;
@@ -286,7 +286,7 @@ void LoopLoader::place_tiles() {
 
 }  // namespace
 
-CpuPlan::Loop load_loop(const LoopSource& source, std::size_t step) {
+CpuPlan::FusedLoop load_loop(const LoopSource& source, std::size_t step) {
   return LoopLoader(source, step).load();
 }
 

@@ -20,6 +20,6 @@ struct LoopSource {
 };
 
 /// Returns the fused loop of the plan's step number `step`.
-CpuPlan::Loop load_loop(const LoopSource& source, std::size_t step);
+CpuPlan::FusedLoop load_loop(const LoopSource& source, std::size_t step);
 
 }  // namespace weft

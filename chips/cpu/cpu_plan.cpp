@@ -30,7 +30,7 @@ class PlanLoader {
 
   CpuPlan::Step compute_step(OpId op) const;
   /// Returns the fused loop of the plan's step number `step`.
-  CpuPlan::Loop loop(std::size_t step) const;
+  CpuPlan::FusedLoop loop(std::size_t step) const;
   /// Returns the place of a value on the chip.
   CpuPlan::Operand operand(ValueId value) const;
   /// Returns the operands that a loop adds up to get the result of a reduce_scatter.
@@ -111,7 +111,7 @@ CpuPlan::Step PlanLoader::compute_step(OpId op) const {
   return step;
 }
 
-CpuPlan::Loop PlanLoader::loop(std::size_t number) const {
+CpuPlan::FusedLoop PlanLoader::loop(std::size_t number) const {
   return load_loop({.plan = plan_,
                     .operand = [this](ValueId value) { return operand(value); },
                     .addends = [this](ValueId value) { return addends(value); },

@@ -68,7 +68,7 @@ struct CpuPlan final : LoadedPlan {
   };
   /// A fused loop. It writes one tile of each fill that kernels read, then runs its steps tile by
   /// tile. If it consists of one chain, it may run over all elements at once.
-  struct Loop {
+  struct FusedLoop {
     std::vector<Chain> chains;
     std::vector<Step> fills;
     std::vector<Step> steps;
@@ -99,7 +99,7 @@ struct CpuPlan final : LoadedPlan {
   /// Indexed by call: whether the chip meets its twins on all other hosts in the call. Empty if
   /// there are no other hosts.
   std::vector<bool> meets_hosts;
-  std::vector<Loop> loops;
+  std::vector<FusedLoop> loops;
   std::vector<Range> ranges;
   std::size_t scratch_bytes = 0;
   std::vector<int> shared_in;  ///< chips in whose arenas this chip stores shared values

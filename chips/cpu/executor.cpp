@@ -27,7 +27,7 @@ struct Executor::State {
   Commits commits;
   std::optional<PreparedCall> meeting{};  ///< meeting with the chip's twins on other hosts, if any
   ArenaChipCollectives collectives{memory, chip.mesh, chip.position, local_index, communicator};
-  kernels::AlignedBuffer scratch{};  ///< of the running kernel; enough for all loaded plans
+  kernels::AlignedBuffer scratch{};  ///< memory of the running kernel; enough for all plans
   std::uint64_t temp_bytes = 0;      ///< maximum of the loaded plans
   std::uint64_t shared_bytes = 0;
 
@@ -35,9 +35,9 @@ struct Executor::State {
   std::shared_ptr<const CpuPlan> plan{};
   RunBuffers buffers{};
   RunCommit commit{};
-  std::vector<kernels::KernelArgs> loop_args{};  ///< of the running loop, at its current tile
+  std::vector<kernels::KernelArgs> loop_args{};  ///< args of the running loop, at its current tile
   std::vector<std::byte*> loop_streams{};        ///< for the loop's chains, one after the other
-  std::vector<std::byte*> addends{};             ///< of a tile of sums in the running loop
+  std::vector<std::byte*> addends{};             ///< addends of a tile of sums in the running loop
   kernels::AlignedBuffer held{kHeldBytesMax};
   bool holds = false;                 ///< some outputs are in `held`, not yet in their buffers
   std::vector<std::byte*> outputs{};  ///< addresses at which the run writes its outputs
@@ -72,7 +72,7 @@ struct Executor::State {
     return args;
   }
 
-  void compute(const CpuPlan::Loop& loop) {
+  void compute(const CpuPlan::FusedLoop& loop) {
     for (const CpuPlan::Step& fill : loop.fills) {
       kernels::KernelArgs args = args_of(fill);
       args.count_max = CpuPlan::kTileSize;
@@ -109,7 +109,7 @@ struct Executor::State {
   }
 
   /// Runs the steps of a fused loop on a tile of `count` elements, and moves on by one tile.
-  void compute_tile(const CpuPlan::Loop& loop, std::int64_t count) {
+  void compute_tile(const CpuPlan::FusedLoop& loop, std::int64_t count) {
     std::byte** streams = loop_streams.data();
     for (std::size_t i = 0; i < loop.steps.size(); ++i) {
       const CpuPlan::Step& step = loop.steps[i];

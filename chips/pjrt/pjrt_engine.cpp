@@ -122,14 +122,14 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   pjrt::Buffer chip_position = scalar(position);
 
   /// A buffer over memory in the arena, and the type that the buffer was made with.
-  struct Place {
+  struct KeptBuffer {
     pjrt::Buffer buffer{};
     TensorType type{};
   };
   /// The buffers by offset in the arena. They are kept between runs, because making a buffer takes
   /// a microsecond. The output of a run replaces the buffer whose memory it was written to.
-  std::unordered_map<std::uint64_t, Place> places{};
-  static constexpr std::size_t kPlaceCountMax = 4096;
+  std::unordered_map<std::uint64_t, KeptBuffer> places{};
+  static constexpr std::size_t kKeptBuffersMax = 4096;
 
   // The run in progress. If there is none, `plan` is null.
   std::shared_ptr<const PjrtPlan> plan{};
@@ -142,7 +142,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
   std::optional<pjrt::LaunchedRun> launched{};
   std::exception_ptr error{};       ///< the exception of the launch
   std::mutex call_mutex{};          ///< guards `call_error` during the run
-  std::exception_ptr call_error{};  ///< of the first failed foreign call; clearer than `error`
+  std::exception_ptr call_error{};  ///< that of the first failed foreign call; clearer than `error`
 
   LaunchThread launcher{};  ///< declared last, so that it is destroyed first
 
@@ -209,7 +209,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
     const std::uint64_t offset = of.role == StableHloArgument::Role::input
                                      ? buffers.inputs[of.number]
                                      : buffers.outputs[of.number];
-    Place& place = places[offset];
+    KeptBuffer& place = places[offset];
     if (place.buffer.handle() == nullptr || !(place.type == of.type)) {
       taken.push_back(std::move(place.buffer));  // another argument may use the old buffer
       place = {
@@ -224,7 +224,7 @@ struct PjrtEngine::State final : pjrt::ForeignReceiver {
 
   void launch() {
     is_launched = true;
-    if (places.size() > kPlaceCountMax) places.clear();
+    if (places.size() > kKeptBuffersMax) places.clear();
     std::vector<void*> handles;
     for (const StableHloArgument& of : version->hlo.arguments) handles.push_back(argument(of));
     launcher.begin([this, handles = std::move(handles)] {

@@ -21,7 +21,7 @@ namespace weft {
 namespace {
 
 /// The position of a file's data in its archive.
-struct Place {
+struct FileRange {
   std::uint64_t begin = 0;  ///< 0: no file; data is never at 0, because a header precedes it
   std::uint64_t bytes = 0;
 };
@@ -82,7 +82,7 @@ class TarFiles : public Dataset {
     return static_cast<std::uint32_t>(after - first_samples_.begin()) - 1;
   }
   /// Returns the places of the files for the item's fields.
-  const Place* places_of(std::int64_t index) const {
+  const FileRange* places_of(std::int64_t index) const {
     return &places_[static_cast<std::size_t>(index) * sample_.num_fields()];
   }
   static std::string name_of(const std::vector<std::string>& paths) {
@@ -109,7 +109,7 @@ class TarFiles : public Dataset {
       if (!field) return;
       const auto [found, is_new] = first_places.try_emplace(std::string(name->key), places_.size());
       if (is_new) places_.resize(places_.size() + sample_.num_fields());
-      Place& place = places_[found->second + *field];
+      FileRange& place = places_[found->second + *field];
       if (place.begin != 0) refuse_twice(name->key, sample_.extension(*field));
       place = {entry.data_begin, entry.bytes};
     });
@@ -128,7 +128,7 @@ class TarFiles : public Dataset {
     ItemRandom random(item);
     std::vector<std::byte> bytes;
     for (std::size_t field = 0; field < out.size(); ++field) {
-      const Place& place = places_of(item.index)[field];
+      const FileRange& place = places_of(item.index)[field];
       const auto read = [&] {
         if (place.bytes > kSampleFileBytesMax) {
           fail(Errc::corrupt, "has {} bytes; at most {} are possible", place.bytes,
@@ -144,7 +144,7 @@ class TarFiles : public Dataset {
   }
 
   /// Returns the file's name. Reads the headers again, because names aren't kept in memory.
-  std::string file_name(std::uint32_t file, const Place& place) const {
+  std::string file_name(std::uint32_t file, const FileRange& place) const {
     std::string name = fmt::format("the file at byte {}", place.begin);
     const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
       files_.read(file, offset, out);
@@ -163,7 +163,7 @@ class TarFiles : public Dataset {
   const PartFiles files_;
   std::vector<std::uint64_t> file_bytes_;
   std::vector<std::int64_t> first_samples_;  // index of the first sample of each archive
-  std::vector<Place> places_;                // positions of the files of each sample's fields
+  std::vector<FileRange> places_;            // positions of the files of each sample's fields
 };
 
 /// Returns the words for which a pair of braces such as {a,b} or {0000..0146} stands. `inner` is

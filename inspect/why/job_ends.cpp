@@ -65,29 +65,29 @@ Root to_root(const JobFailure& failure, const Snapshot& now) {
 }
 
 /// A line, and the workers whose loops were there when the job ended.
-struct Place {
+struct EndedAt {
   std::vector<int> workers{};
   std::uint64_t step = 0;  ///< step of the furthest worker
 };
 
-std::map<std::string, Place> places_of(std::span<const ActorRow> rows) {
-  std::map<std::string, Place> places;
+std::map<std::string, EndedAt> places_of(std::span<const ActorRow> rows) {
+  std::map<std::string, EndedAt> places;
   for (const ActorRow& row : rows) {
     if (row.kind != ActorKind::worker || row.source.empty()) continue;
-    Place& place = places[row.source];
+    EndedAt& place = places[row.source];
     place.workers.push_back(row.worker);
     place.step = std::max(place.step, row.step);
   }
   return places;
 }
 
-std::size_t size_of(const std::pair<const std::string, Place>& entry) {
+std::size_t size_of(const std::pair<const std::string, EndedAt>& entry) {
   return entry.second.workers.size();
 }
 
 /// Returns the smallest group of workers that was at another line than the others, if no other
 /// group is as small; otherwise places.end().
-auto find_apart(const std::map<std::string, Place>& places) {
+auto find_apart(const std::map<std::string, EndedAt>& places) {
   if (places.size() < 2) return places.end();
   const auto least = std::ranges::min_element(places, {}, size_of);
   return std::ranges::count(places, size_of(*least), size_of) == 1 ? least : places.end();
@@ -95,7 +95,7 @@ auto find_apart(const std::map<std::string, Place>& places) {
 
 /// Blames the workers that were at another line than the others, and lists all lines.
 void compare_places(Root& root, const Snapshot& now) {
-  const std::map<std::string, Place> places = places_of(now.rows);
+  const std::map<std::string, EndedAt> places = places_of(now.rows);
   if (places.size() < 2) return;
   const auto least = find_apart(places);
   const bool is_alone = least != places.end();
@@ -163,7 +163,7 @@ void add_insides(Root& root, const Snapshot& now) {
 }  // namespace
 
 std::optional<int> find_worker_apart(std::span<const ActorRow> rows) {
-  const std::map<std::string, Place> places = places_of(rows);
+  const std::map<std::string, EndedAt> places = places_of(rows);
   const auto apart = find_apart(places);
   if (apart == places.end() || size_of(*apart) != 1) return {};
   return apart->second.workers.front();

@@ -31,12 +31,9 @@ struct Cost {
   Flops function = nullptr;
   Work work = Work::simple;  ///< used for elementwise ops
   constexpr Cost() = default;
-  constexpr Cost(Flops flops)  // NOLINT(google-explicit-constructor)
-      : how(How::function), function(flops) {}
-  constexpr Cost(Work of_element)  // NOLINT(google-explicit-constructor)
-      : how(How::elements), work(of_element) {}
-  constexpr Cost(How how_it_counts,  // NOLINT(google-explicit-constructor)
-                 Work of_element = Work::simple)
+  constexpr Cost(Flops flops) : how(How::function), function(flops) {}
+  constexpr Cost(Work of_element) : how(How::elements), work(of_element) {}
+  constexpr Cost(How how_it_counts, Work of_element = Work::simple)
       : how(how_it_counts), work(of_element) {}
 };
 

@@ -8,7 +8,7 @@ namespace weft {
 namespace {
 
 template <typename Element, typename Kind>
-struct Loop {
+struct VectorLoop {
   using Stored = Vector<typename Element::Stored, Element::kLanes>;
   using Combined = Vector<typename Element::Combined, Element::kLanes>;
   static constexpr std::size_t kBytes = sizeof(Stored);
@@ -105,7 +105,7 @@ struct Loop {
 
 template <typename Element, typename Kind>
 struct WholeLoop {
-  static constexpr ReduceLoop kRun = &Loop<Element, Kind>::run;
+  static constexpr ReduceLoop kRun = &VectorLoop<Element, Kind>::run;
 };
 
 template <template <typename, typename> typename LoopOf, typename Element>

@@ -71,7 +71,7 @@ void Registers::evict(int node_for) {
     farthest = node;
   }
   WEFT_CHECK(farthest >= 0, node_for);
-  Place& place = places_[at(farthest)];
+  NodeRegister& place = places_[at(farthest)];
   if (place.slot < 0) {
     if (free_slots_.empty()) free_slots_.push_back(slots_++);
     place.slot = free_slots_.back();
@@ -91,7 +91,7 @@ int Registers::take(int node) {
 }
 
 int Registers::of(int node) {
-  Place& place = places_[at(node)];
+  NodeRegister& place = places_[at(node)];
   pinned_.push_back(node);
   if (place.reg < 0) {
     WEFT_CHECK(place.slot >= 0, node);
@@ -114,7 +114,7 @@ int Registers::borrow() {
 }
 
 bool Registers::ends(int node) const {
-  const Place& place = places_[at(node)];
+  const NodeRegister& place = places_[at(node)];
   return place.reg >= 0 && !place.stays && place.next_use + 1 >= uses_[at(node)].size();
 }
 
@@ -126,7 +126,7 @@ int Registers::take_over(int operand, int node) {
 }
 
 void Registers::used(int node) {
-  Place& place = places_[at(node)];
+  NodeRegister& place = places_[at(node)];
   const bool is_last = ++place.next_use >= uses_[at(node)].size();
   if (!is_last || place.stays) return;
   if (place.slot >= 0) free_slots_.push_back(place.slot);

@@ -48,7 +48,7 @@ class Registers {
   int peak() const { return peak_; }  ///< largest number of vector registers in use at once
 
  private:
-  struct Place {
+  struct NodeRegister {
     int reg = -1;
     int slot = -1;             ///< stack slot, or -1
     std::size_t next_use = 0;  ///< index in uses_
@@ -71,7 +71,7 @@ class Registers {
   int num_masks_;
   Moves& moves_;
   std::vector<std::vector<int>> uses_;  ///< by node: positions of its uses, including stores
-  std::vector<Place> places_;
+  std::vector<NodeRegister> places_;
   File vectors_;
   File masks_;
   std::vector<int> borrowed_;

@@ -17,25 +17,25 @@ namespace weft::kernels {
 namespace {
 
 /// A loop over one dim, or over several adjacent dims that are all kept or all reduced.
-struct Loop {
+struct DimLoop {
   std::int64_t size = 1;
   std::int64_t stride = 0;  ///< stride in the operand
 };
 
 struct Loops {
-  std::vector<Loop> kept;     ///< from outer to inner; the result is dense over these loops
-  std::vector<Loop> reduced;  ///< from outer to inner
+  std::vector<DimLoop> kept;     ///< from outer to inner; the result is dense over these loops
+  std::vector<DimLoop> reduced;  ///< from outer to inner
 };
 
 Loops loops_of(const Shape& shape, std::span<const std::int64_t> dims) {
   const Strides strides = dense_strides(shape);
   Loops loops;
-  const std::vector<Loop>* last = nullptr;
+  const std::vector<DimLoop>* last = nullptr;
   for (int dim = 0; dim < shape.size(); ++dim) {
     if (shape[dim] == 1) continue;
     const bool is_reduced = std::ranges::find(dims, dim) != dims.end();
-    std::vector<Loop>& list = is_reduced ? loops.reduced : loops.kept;
-    const Loop loop{shape[dim], strides[static_cast<std::size_t>(dim)]};
+    std::vector<DimLoop>& list = is_reduced ? loops.reduced : loops.kept;
+    const DimLoop loop{shape[dim], strides[static_cast<std::size_t>(dim)]};
     if (last == &list) {
       list.back() = {list.back().size * loop.size, loop.stride};
     } else {
@@ -48,9 +48,9 @@ Loops loops_of(const Shape& shape, std::span<const std::int64_t> dims) {
 
 /// Calls body with the offset in the operand for every iteration of the loops, in row-major order.
 template <typename Body>
-void for_each_turn(std::span<const Loop> loops, std::int64_t offset, Body body) {
+void for_each_turn(std::span<const DimLoop> loops, std::int64_t offset, Body body) {
   if (loops.empty()) return body(offset);
-  if (std::ranges::any_of(loops, [](const Loop& loop) { return loop.size == 0; })) return;
+  if (std::ranges::any_of(loops, [](const DimLoop& loop) { return loop.size == 0; })) return;
   // `turns` counts the iterations of all loops. A recursion would be simpler, but the compiler
   // wouldn't inline it into vectorized().
   Strides turns{};
@@ -95,7 +95,7 @@ struct Combine {
   void rows(const Loops& loops, const T* operand, R* result) const {
     const std::span outer(loops.kept.data(), loops.kept.size() - 1);
     const std::span turns(loops.reduced.data(), loops.reduced.size() - 1);
-    const Loop& rows = loops.reduced.back();
+    const DimLoop& rows = loops.reduced.back();
     const std::int64_t size = loops.kept.back().size;
     for_each_turn(outer, 0, [&](std::int64_t kept) {
       for (std::int64_t begin = 0; begin < size; begin += kColumns) {

@@ -12,7 +12,7 @@ namespace weft::kernels {
 namespace {
 
 /// One loop of a copy, with strides in elements.
-struct Loop {
+struct CopyLoop {
   std::int64_t size = 1;
   std::int64_t from = 0;  ///< stride in the operand
   std::int64_t to = 0;    ///< stride in the result
@@ -20,12 +20,12 @@ struct Loop {
 
 /// Returns the loops of a copy, from outer to inner. To get as few loops as possible, drops dims of
 /// size 1 and joins adjacent dims that are contiguous in both the operand and the result.
-std::vector<Loop> loops_of(const StridedView& view) {
+std::vector<CopyLoop> loops_of(const StridedView& view) {
   const Strides dense = dense_strides(view.shape);
-  std::vector<Loop> loops;
+  std::vector<CopyLoop> loops;
   for (int dim = 0; dim < view.shape.size(); ++dim) {
     const auto d = static_cast<std::size_t>(dim);
-    const Loop loop{view.shape[dim], view.strides[d], dense[d]};
+    const CopyLoop loop{view.shape[dim], view.strides[d], dense[d]};
     if (loop.size == 1) continue;
     if (!loops.empty() && loops.back().from == loop.from * loop.size) {
       loops.back() = {loops.back().size * loop.size, loop.from, loop.to};
@@ -39,14 +39,14 @@ std::vector<Loop> loops_of(const StridedView& view) {
 
 /// Calls body(from, to) with the offsets of every iteration of the loops, in row-major order.
 template <typename Body>
-void for_each_turn(std::span<const Loop> loops, std::int64_t from, std::int64_t to, Body body) {
+void for_each_turn(std::span<const CopyLoop> loops, std::int64_t from, std::int64_t to, Body body) {
   std::array<std::int64_t, kDimCountMax> index{};
   for (;;) {
     body(from, to);
     std::size_t l = loops.size();
     for (;; --l) {
       if (l == 0) return;
-      const Loop& loop = loops[l - 1];
+      const CopyLoop& loop = loops[l - 1];
       from += loop.from;
       to += loop.to;
       if (++index[l - 1] < loop.size) break;
@@ -61,7 +61,8 @@ void for_each_turn(std::span<const Loop> loops, std::int64_t from, std::int64_t 
 /// operand, `columns` in the result. The function isn't inlined and takes the loops by value,
 /// because inlined in copy_loops() it takes 1.5 to 2 times as long.
 template <typename T>
-[[gnu::noinline]] void transpose_tiles(const T* operand, T* result, Loop rows, Loop columns) {
+[[gnu::noinline]] void transpose_tiles(const T* operand, T* result, CopyLoop rows,
+                                       CopyLoop columns) {
   constexpr std::int64_t kTile = 16;
   for (std::int64_t i0 = 0; i0 < rows.size; i0 += kTile) {
     const std::int64_t i1 = std::min(i0 + kTile, rows.size);
@@ -81,12 +82,12 @@ template <typename T>
 enum class Inner { run, repeat, transpose, gather };
 
 template <typename T>
-Kernel copy_loops(std::vector<Loop> loops, std::int64_t offset) {
-  const Loop inner = loops.back();
+Kernel copy_loops(std::vector<CopyLoop> loops, std::int64_t offset) {
+  const CopyLoop inner = loops.back();
   loops.pop_back();
   Inner kind = inner.from == 1 ? Inner::run : inner.from == 0 ? Inner::repeat : Inner::gather;
-  Loop rows;
-  const auto along = std::ranges::find(loops, 1, &Loop::from);
+  CopyLoop rows;
+  const auto along = std::ranges::find(loops, 1, &CopyLoop::from);
   if (kind == Inner::gather && along != loops.end()) {
     kind = Inner::transpose;
     rows = *along;

@@ -16,11 +16,11 @@ struct write_an_enumerator_instead_of_text;
 template <typename Enum>
 class Choice {
  public:
-  constexpr Choice(Enum value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  constexpr Choice(Enum value) : value_(value) {}
   template <std::convertible_to<std::string_view> Text>
   Choice(const Text&, write_an_enumerator_instead_of_text<Enum>* = nullptr) = delete;
 
-  constexpr operator Enum() const { return value_; }  // NOLINT(google-explicit-constructor)
+  constexpr operator Enum() const { return value_; }
 
  private:
   Enum value_;
