@@ -33,7 +33,7 @@ function(weft_private_caf target)
     COMMENT "Copying CAF under another name")
   set_source_files_properties(${renamed} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   target_sources(${target} PRIVATE ${objects} ${renamed})
-  # The archives of weft's libraries still name the original CAF, of which nothing is used then.
+  # The archives of weft's libraries still name the original CAF, but nothing of it is used then.
   target_link_options(${target} PRIVATE -Wl,--as-needed)
   target_link_libraries(${target} PRIVATE ${copies})
   set_target_properties(${target} PROPERTIES

@@ -80,7 +80,7 @@ class AgentLink {
   /// refuses.
   virtual HostWelcome join(const HostJoin& request) = 0;
   /// Tells the trainer where this host stores checkpoints. Throws timeout, and mesh_mismatch, with
-  /// the trainer's reason, if the job can't go on with that folder.
+  /// the trainer's reason, if the job can't continue with that folder.
   virtual void tell_folder(const HostFolder& folder) = 0;
   /// Returns this host's place, with the address of the trainer that was reached.
   virtual const HostPlace& place() const = 0;

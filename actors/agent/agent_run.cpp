@@ -242,7 +242,7 @@ class AgentRun {
     } catch (const Error& error) {
       const bool may_come = error.code() == Errc::io || error.code() == Errc::timeout;
       if (may_come && Clock::now() < return_by_) return;
-      // On any other error, the job goes on without this host, or is over.
+      // On any other error, the job continues without this host, or is over.
       is_trainer_dead_ = may_come || error.code() == Errc::unavailable;
       leaves_ = is_trainer_dead_;
       logger("weft.trainer")->error("this host can't take part again: {}", error.what());

@@ -46,7 +46,7 @@ struct UnevenReads {
 struct DeskActions {
   std::vector<StoredCommand> scheduled{};  ///< these have just got their steps: write them down
   bool holds = false;                      ///< ask all loops to begin no further step
-  std::optional<std::vector<StoredCommand>> let_go{};  ///< send these; held loops then go on
+  std::optional<std::vector<StoredCommand>> let_go{};  ///< send these; held loops then continue
   std::vector<ReadElsewhere> read{};                   ///< tell the loops of the other workers
   std::vector<StoredCommand> all_read{};               ///< write down that all loops read these
   std::vector<CommandAnswer> answers{};

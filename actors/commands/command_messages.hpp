@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// Commands for the loops. Loops that are held go on when they get it.
+/// Commands for the loops. Loops that are held continue when they get it.
 struct CommandList {
   std::vector<StoredCommand> commands{};
 };

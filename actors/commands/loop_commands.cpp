@@ -56,7 +56,7 @@ std::optional<std::string> LoopCommands::missed() const {
   if (missed == elsewhere_.end()) return {};
   const auto command = std::ranges::find(known_, missed->mark.number, &StoredCommand::number);
   return fmt::format(
-      "worker {} has read the command '{}' in step {}, but this worker's loop went on to step {} "
+      "worker {} has read the command '{}' in step {}, but this worker's loop continued to step {} "
       "without reading it: all workers must call ctx.commands() in the same steps",
       missed->worker, command == known_.end() ? "" : command->name, missed->mark.step, step_);
 }

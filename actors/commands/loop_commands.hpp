@@ -32,7 +32,7 @@ class LoopCommands {
   void begin_with(std::span<const CommandMark> read);
   /// Holds the loop. Returns the first step that the loop doesn't begin until let_go() is called.
   std::uint64_t hold();
-  /// Lets the loop go on. Adds these commands, or changes their steps if the loop knows them but
+  /// Lets the loop continue. Adds these commands, or changes their steps if the loop knows them but
   /// hasn't read them.
   void let_go(std::vector<StoredCommand> commands);
   /// Called when another loop has read a command. Returns an error's text if this loop has left the
@@ -52,8 +52,8 @@ class LoopCommands {
   std::span<const StoredCommand> earlier() const { return std::span(known_).first(num_earlier_); }
   /// Returns all known commands. Those that the loop has read come first.
   const std::vector<StoredCommand>& known() const { return known_; }
-  /// Returns the last commands that the loop has read, including all reads of which the desk may
-  /// not know.
+  /// Returns the last commands that the loop has read, including all reads that may be unknown to
+  /// the desk.
   std::vector<CommandMark> marks() const;
 
  private:

@@ -64,8 +64,8 @@ class BatchReader {
     /// padding.
     std::int64_t elements = 0;
     std::int64_t padding = 0;
-    std::vector<std::uint64_t> first_hashes{};  ///< of the first item, by field; empty if the batch
-                                                ///< isn't compared
+    std::vector<std::uint64_t> first_hashes{};  ///< hashes of the first item, by field; empty
+                                                ///< if the batch isn't compared
   };
   /// Waits for the oldest batch and removes it. Meanwhile calls `on_slow` each second with the item
   /// whose read takes longest. If reads of rows threw exceptions, rethrows the exception of the

@@ -54,7 +54,7 @@ class LoaderPass {
   int exceptions_;           // exceptions in flight when the pass began
   std::uint64_t begun_ = 0;  // the pass's number in LoaderProgress
   bool is_open_ = false;
-  /// Whether this pass repeats a pass that had ended before the loop was interrupted.
+  /// True if this pass repeats a pass that had ended before the loop was interrupted.
   bool is_repeated_ = false;
   std::uint64_t count_;
   std::uint64_t base_ = 0;  // number of the epoch's first batch

@@ -26,7 +26,7 @@ class RowLayout {
  public:
   explicit RowLayout(std::vector<FieldLayout> fields);
 
-  /// Returns the rows of which this worker's chips have at least a part, in ascending order.
+  /// Returns the rows that this worker's chips have, wholly or in part, in ascending order.
   std::span<const std::int64_t> rows() const { return rows_; }
   /// Returns the size of one row of the field in the batch. Longer items of the dataset are cut to
   /// it.

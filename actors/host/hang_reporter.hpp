@@ -33,7 +33,7 @@ class HangReporter {
   /// the other hosts do the same with their parts.
   void on_record(std::function<void(bool is_kept)> hook) { on_record_ = std::move(hook); }
   /// On another host than host 0: saves copies of this host's part, with the stacks of all its
-  /// workers. Throws nothing, because the job goes on.
+  /// workers. Throws nothing, because the job continues.
   void record_part() noexcept;
   /// On another host than host 0: removes these copies. Throws nothing.
   void forget_part() noexcept;

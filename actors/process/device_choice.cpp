@@ -113,7 +113,7 @@ bool has_word(std::string_view model, std::string_view word) {
 }
 
 /// Throws unavailable if the machine's GPUs are of another type than `type`, such as "A100" or
-/// "A100-80G". Types of which the machine says nothing pass.
+/// "A100-80G". Any type passes if the machine doesn't say its GPUs' types.
 void require_type(const std::string& type, const DeviceMachine& machine) {
   if (type.empty() || type == "GPU" || type.starts_with("TPU")) return;
   const std::vector<std::string> models = gpu_models(machine);

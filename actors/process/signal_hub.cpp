@@ -47,8 +47,8 @@ void call_own_handler(const struct sigaction& own, int signal, siginfo_t* info, 
   }
 }
 
-/// Whether on_signal() runs on this thread. A handler of the program may call the handler that it
-/// replaced, which is on_signal(); such an inner call does nothing.
+/// True while on_signal() runs on this thread. A handler of the program may call the handler that
+/// it replaced, which is on_signal(); such an inner call does nothing.
 [[gnu::tls_model("initial-exec")]] thread_local bool is_inside = false;
 
 void on_signal(int signal, siginfo_t* info, void* context) {

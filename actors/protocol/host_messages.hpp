@@ -1,6 +1,6 @@
 #pragma once
-/// The messages between the trainer and the agents, each of which runs a job's part on another
-/// host. Host 0 is the trainer's own host and has no agent.
+/// The messages between the trainer and the agents. Each agent runs a job's part on another host.
+/// Host 0 is the trainer's own host and has no agent.
 
 #include <chrono>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct HostJoin {
 /// The fit() calls that host 0's process has made.
 struct FitCalls {
   std::string process{};    ///< names the process
-  std::int32_t number = 1;  ///< of the call that runs the trainer, from 1
+  std::int32_t number = 1;  ///< number of the call that runs the trainer, from 1
   /// The outcomes of the calls before it, in order (note_result(), note_thrown()); "": unknown.
   std::vector<std::string> outcomes{};
 };

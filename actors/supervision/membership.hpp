@@ -87,7 +87,7 @@ class JobHosts {
  private:
   struct Host {
     std::string machine{};    ///< "": it hasn't joined
-    std::string memory_id{};  ///< of the last process that joined as this host
+    std::string memory_id{};  ///< memory id of the last process that joined as this host
     bool is_prepared = true;
     bool is_empty = false;
     bool had_state = true;  ///< whether it had state when it was lost

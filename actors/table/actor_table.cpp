@@ -206,7 +206,7 @@ std::uint32_t ActorTable::place_for(const MeshFacts& facts) {
   if (found == released_.end()) {
     fail(Errc::no_space,
          "mesh \"{}\" of {} actors: the table of the actor system had rows for {} meshes and {} "
-         "actors (at most {} and {}), all of which were used, and no stopped mesh has left {} rows",
+         "actors (at most {} and {}); all were used, and no stopped mesh has left {} rows",
          facts.name, facts.count, index, first, kMeshCountMax, kActorCountMax, facts.count);
   }
   const std::uint32_t place = *found;

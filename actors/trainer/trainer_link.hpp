@@ -75,8 +75,8 @@ struct ResumePoint {
 
 struct TrainerLinkOptions {
   JobSpec spec;
-  /// The job begins with the first of these checkpoints of which all hosts have a copy. If there
-  /// are no checkpoints here, it begins at step 0.
+  /// The job begins with the first of these checkpoints that has a copy on all hosts. If there are
+  /// no checkpoints here, it begins at step 0.
   std::vector<ResumePoint> resumes;
   bool hosts_look = false;  ///< the other hosts look for host 0's mark in the checkpoint folder
   Assignment assignment;    ///< the same for every worker

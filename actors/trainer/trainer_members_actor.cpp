@@ -83,7 +83,7 @@ HostEntry entry_of(const HostWhere& where) {
           .via = via_of(where.machine, [](const char* name) { return std::getenv(name); })};
 }
 
-/// Writes the places of the hosts for `weft inspect`. If that fails, the job goes on.
+/// Writes the places of the hosts for `weft inspect`. If that fails, the job continues.
 void write_places(TrainerState& state, const HostJoin& join) {
   std::vector<HostEntry>& hosts = state.places.hosts;
   try {

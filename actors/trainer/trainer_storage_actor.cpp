@@ -40,7 +40,8 @@ std::optional<std::string> choose_resume(Self self, const std::vector<OfferedChe
   return {};
 }
 
-/// Adds a host's folder of checkpoints. Returns the reason if the job can't go on with that folder.
+/// Adds a host's folder of checkpoints. Returns the reason if the job can't continue with that
+/// folder.
 std::optional<std::string> use_folder(Self self, const HostFolder& folder) {
   auto& state = state_of(self);
   const bool was_known = state.folders->kind() != HostStorage::unknown;

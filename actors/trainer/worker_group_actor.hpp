@@ -23,7 +23,7 @@ class WorkerGroup {
   bool has(const caf::strong_actor_ptr& sender) const;
   /// Removes an actor that has ended. Returns the actor's worker, or nothing if it wasn't a member.
   std::optional<int> remove(const caf::actor_addr& actor);
-  /// Forgets the worker, and sends its actor the reason why the job goes on without it.
+  /// Forgets the worker, and sends its actor the reason why the job continues without it.
   void drop(int worker, const std::string& why);
   /// Sends the action as a message to the members that it concerns.
   void tell(const Action& action);

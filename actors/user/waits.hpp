@@ -19,9 +19,9 @@ class ActorProcess;
 
 /// The calling thread's role: the actor that it runs, and the waits that it may make.
 struct ThreadRole {
-  /// Whether the thread may wait for answers. A thread that several actors share must not.
+  /// True if the thread may wait for answers. A thread that several actors share must not.
   bool may_block = true;
-  /// Whether the thread may wait until a lane has room.
+  /// True if the thread may wait until a lane has room.
   bool may_wait_for_room = true;
   std::uint32_t port = 0;                   ///< the thread takes messages from this port; 0: from
                                             ///< none

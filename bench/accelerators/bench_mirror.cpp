@@ -94,7 +94,7 @@ struct Job {
 struct Run {
   std::string device{};
   std::vector<float> losses{};
-  std::vector<double> us{};  ///< of the steps after the warm-up
+  std::vector<double> us{};  ///< durations of the steps after the warm-up
 };
 
 Run run_job(const Options& options, const Job& job) {

@@ -59,9 +59,9 @@ struct Request {
   std::size_t bytes = 0;
   Metric metric = Metric::loop;
   std::int64_t repetitions = 1;
-  /// The number of parts of the repetitions, each of which is timed. The result is the median of
-  /// the parts, so that interrupted parts don't count. If ranks share a core, there is 1 part, so
-  /// the result is the mean over all repetitions.
+  /// The number of parts of the repetitions. Each part is timed. The result is the median of the
+  /// parts, so that interrupted parts don't count. If ranks share a core, there is 1 part, so the
+  /// result is the mean over all repetitions.
   int parts = 1;
   int round = 0;
 };

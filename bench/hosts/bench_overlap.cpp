@@ -6,7 +6,7 @@
 ///
 ///   compute   the sums are left out
 ///   waiting   the chips wait for each sum at its start
-///   overlap   the sums go on while the chips compute
+///   overlap   the sums run while the chips compute
 ///
 /// Prints the median of interleaved rounds for each way, and the share of the network's time that
 /// is hidden: 1 - (overlap - compute) / (waiting - compute).

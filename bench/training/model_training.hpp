@@ -13,7 +13,7 @@ namespace weft::bench {
 
 struct ModelTrainingOptions {
   std::string model = "mlp";
-  std::string dtype = "f32";       ///< of matrix products: "f32" or "bf16"
+  std::string dtype = "f32";       ///< dtype of matrix products: "f32" or "bf16"
   std::string state = "unmarked";  ///< how parameters are marked: or "zero1", "fsdp"
   bool tiny = false;
   /// Has state.safetensors, the initial parameters. They are written there unless the file exists.

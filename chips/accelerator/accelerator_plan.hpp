@@ -20,8 +20,8 @@ struct AcceleratorPlan final : LoadedPlan {
   Plan plan;
   StableHlo hlo;
   std::shared_ptr<const pjrt::Executable> executable;
-  /// Whether the plan has collectives. If so, one launch runs it on all chips of the gang;
-  /// otherwise each chip runs it alone.
+  /// True if the plan has collectives. One launch then runs it on all chips of the gang; otherwise
+  /// each chip runs it alone.
   bool meets = false;
   std::string first_collective;  ///< such as "all_reduce 'fc1.weight.grad'"; "" if there is none
   std::map<OpId, BoundCustomCall> custom_ops;

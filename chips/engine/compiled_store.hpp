@@ -14,8 +14,8 @@ namespace weft {
 
 inline constexpr Format kCompiledFormat{"compiled program", "weftexec", 1};
 
-/// Logs a faulty file or folder and goes on, because a program can always be compiled again. A file
-/// gets its name only when it is complete, so that several processes may share the folder. Any
+/// Logs a faulty file or folder and continues, because a program can always be compiled again. A
+/// file gets its name only when it is complete, so that several processes may share the folder. Any
 /// thread may use a store.
 class CompiledStore {
  public:

@@ -82,8 +82,8 @@ class Mix : public Dataset {
   bool is_sequential() const override { return is_any_sequential(parts_); }
 
  private:
-  /// The mix is an endless sequence of blocks, of which each epoch is a piece. Each part has a
-  /// range of the places in a block, and the places of a block are read in random order.
+  /// The mix is an endless sequence of blocks. Each epoch is a piece of this sequence. Each part
+  /// has a range of the places in a block, and the places of a block are read in random order.
   void read_item(const Item& item, ItemMemory out) const override {
     const std::uint64_t at =
         item.epoch * static_cast<std::uint64_t>(size_) + static_cast<std::uint64_t>(item.index);

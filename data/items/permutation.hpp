@@ -1,5 +1,5 @@
 #pragma once
-/// Makes random permutations of 0..size-1 of which each single element can be computed directly.
+/// Makes random permutations of 0..size-1. Each single element can be computed directly.
 
 #include <array>
 #include <cstdint>

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Explains a root that is a circle of actors, each of which waits for the next. Returns false for
-/// any other root.
+/// Explains a root that is a circle of actors: each waits for the next. Returns false for any other
+/// root.
 bool SystemExplainer::explain_circle(const std::vector<int>& root) {
   const auto waits = [&](int node) { return is_actor(node) && next_.contains(node); };
   if (!std::ranges::all_of(root, waits)) return false;

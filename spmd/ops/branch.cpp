@@ -1,7 +1,7 @@
-/// Defines the ops of branches. A cond has two branches, one of which runs. The first branch is the
-/// range of ops from `cond` to `otherwise`, and the second the range from `otherwise` to the first
-/// `merge` (control/loops.hpp). Ops in a branch may read values from outside that aren't operands
-/// of the cond.
+/// Defines the ops of branches. A cond has two branches, and runs one of them. The first branch is
+/// the range of ops from `cond` to `otherwise`, and the second the range from `otherwise` to the
+/// first `merge` (control/loops.hpp). Ops in a branch may read values from outside that aren't
+/// operands of the cond.
 
 #include "spmd/ops/builder.hpp"
 #include "spmd/ops/elements.hpp"

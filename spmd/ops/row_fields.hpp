@@ -143,7 +143,7 @@ struct Traits {
   /// primitives and partial sums are then f32, and it returns partial sums in f32 on request.
   bool rounds_once = false;
   Picks picks = Picks::nothing;
-  std::int8_t reads_part_of = -1;  ///< operand of which only a part as large as the result is read
+  std::int8_t reads_part_of = -1;  ///< only a part of this operand, as large as the result, is read
   Reorder reorder = Reorder::refused;  ///< elementwise ops need no entry
 };
 

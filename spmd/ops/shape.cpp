@@ -72,7 +72,7 @@ struct DimWalk {
   int dim = 0;
   std::int64_t left = 1;  // the rest of dim - 1, which is the current dim
 
-  /// Moves on to a dim of which something is left; returns false at the end.
+  /// Takes further dims while `left` is 1. Returns false if `left` is still 1 after the last dim.
   bool advance() {
     while (left == 1 && dim < shape.size()) left = shape[dim++];
     return left != 1;
@@ -90,7 +90,7 @@ struct DimWalk {
 };
 
 /// Walks over both shapes with running products. While the products are equal, both shapes get a
-/// common factor: the gcd of what is left of their current dims. If the gcd is 1, each shape gets
+/// common factor: the gcd of the rests of their current dims. If the gcd is 1, each shape gets
 /// factors of its own until the products are equal again.
 FactorRule reshape_rule(const Program& program, OpId op) {
   const Shape& from = program.shape(program.op_operands(op)[0]);

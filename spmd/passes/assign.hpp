@@ -62,7 +62,7 @@ Sharding layout_of_output(const ProgramOutput& output, const Sharding& home);
 /// Returns whether each chip can make the value without communication in any layout: whether the
 /// value is a constant, a fill or an iota.
 bool is_made_anywhere(const Program& program, ValueId value);
-/// Returns whether the value is a fill or an iota. A chip makes such a value anew in each layout
+/// Returns whether the value is a fill or an iota. A chip makes such a value again in each layout
 /// that is used.
 bool is_made_on_demand(const Program& program, ValueId value);
 

@@ -72,7 +72,7 @@ std::vector<bool> growing_factors(const Program& program, OpId op, const FactorR
   return grows;
 }
 
-/// Computes for each dim of each value a number of which the dim's padded size must be a multiple.
+/// Computes for each dim of each value a number that must divide the dim's padded size.
 class Multiples {
  public:
   Multiples(const Program& program, const Mesh& mesh)

@@ -38,7 +38,7 @@ class Partitioner {
   }
 
  private:
-  /// A global value in one of its layouts on the chips, of which it may have several at once.
+  /// A global value in one of its layouts on the chips. It may have several layouts at once.
   /// Partial sums of bf16 or f16 values may be f32, and are rounded after the reduction.
   struct Version {
     Sharding layout;

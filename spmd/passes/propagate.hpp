@@ -19,7 +19,7 @@ namespace weft {
 /// conflict, that with the larger source tensor wins.
 std::vector<Sharding> propagate(const Program& program, const Mesh& mesh);
 
-/// Shards optimizer state of which each chip would otherwise have a complete copy (ZeRO-1 within a
+/// Shards optimizer state that would otherwise have a complete copy on each chip (ZeRO-1 within a
 /// host; S. Rajbhandari et al., 2020). Returns nothing if there is no such state. The state must
 /// have at least `bytes_min` bytes on a chip, and no annotation or layout yet. Exactly one
 /// parameter's update must read the state. This update must work element by element, and read only

@@ -84,7 +84,7 @@ class FirstReaders {
   std::vector<std::size_t> first_;      // indexed by step
 };
 
-/// Decides where the collectives of a plan end that go on beside other steps.
+/// Decides where the collectives of a plan end if they run beside other steps.
 class WaitPlacement {
  public:
   WaitPlacement(const Plan& plan, const Mesh& mesh, const Target& target)
@@ -95,7 +95,8 @@ class WaitPlacement {
     }
   }
 
-  /// Returns the collectives that go on, in order. `wait` is the step before which one ends.
+  /// Returns the collectives that run beside other steps, in order. `wait` is the step before which
+  /// one ends.
   std::vector<Flight> run() {
     end_before_readers();
     limit_bytes();

@@ -1,5 +1,5 @@
 #pragma once
-/// Overlap: collectives between hosts that go on while the chip runs the plan's next steps.
+/// Overlap: collectives between hosts that run at the same time as the plan's next steps.
 ///
 /// Such a collective begins at its own step and ends at a `wait` step, which precedes the first
 /// step that reads a result of the collective. In between, its operands and results keep their

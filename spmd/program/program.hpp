@@ -41,7 +41,7 @@ struct ProgramOutput {
   ValueId value = kNoId;
   std::string name;
   Sharding sharding;          ///< requested or actual, as for inputs
-  std::int32_t updates = -1;  ///< index of the input (state) of which this is the next version
+  std::int32_t updates = -1;  ///< index of the input (state) whose next version this is
 };
 
 /// The target of a custom_call. Its function is found by the name (custom_function.hpp).

@@ -49,7 +49,7 @@ struct Convolution {
   std::vector<std::int64_t> rhs{};     ///< input feature, output feature, spatial..
   std::vector<std::int64_t> result{};  ///< batch, output feature, spatial..
   std::vector<WindowDim> window{};     ///< one per spatial dim; has the sizes of rhs
-  /// Whether rhs is read in reverse order along all spatial dims. Because of this option, the
+  /// If true, rhs is read in reverse order along all spatial dims. Because of this option, the
   /// gradients of a convolution are convolutions too.
   bool reversed = false;
   /// The group dims of lhs, rhs and result. For each index along these dims there is a separate

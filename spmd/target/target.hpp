@@ -65,7 +65,7 @@ struct Target {
   /// A loop computes a value of another loop again instead of reading it if the value has at least
   /// this many bytes and computing it costs less than reading it (recompute.hpp).
   std::int64_t recomputed_bytes_min;
-  /// Whether convolutions and pools are faster with their features in the last dim
+  /// True if convolutions and pools are faster with their features in the last dim
   /// (channels_last.hpp).
   bool features_last;
   /// An all_gather's result of at least this many bytes is shared: each chip stores its part once
@@ -78,11 +78,11 @@ struct Target {
   /// steps (bytes that they read and write, plus flops) is at least this. For less work, starting
   /// another thread takes more time than is saved. kNever: no step runs during a collective.
   std::int64_t overlap_work_min;
-  /// Collectives between hosts that go on at once keep at most so many bytes of operands and
-  /// results, unless a single one has more. The time of a line for so many bytes is longer than
-  /// what is gained by more.
+  /// Collectives between hosts that run at once keep at most so many bytes of operands and results,
+  /// unless a single one has more. The time of a line for so many bytes is longer than what is
+  /// gained by more.
   std::int64_t overlap_bytes_max;
-  /// Whether the host can address the chip's memory (Engine::host_address()).
+  /// True if the host can address the chip's memory (Engine::host_address()).
   bool has_host_address;
   /// Says whether committed versions of the state survive the process that drives the chip, because
   /// they are in the arena. Otherwise a job can't continue after a worker has died, and can't be

@@ -13,7 +13,7 @@ struct LocalLayout {
   RowParts parts;
 };
 
-/// Returns the layout of a tensor of which each worker has only its own rows.
+/// Returns the layout of a tensor if each worker has only its own rows of it.
 LocalLayout local_layout(const Call& call, Runtime& runtime, const LocalOptions& options,
                          int num_dims) {
   const Mesh& mesh = *runtime.mesh();

@@ -54,7 +54,7 @@ std::vector<int> LoopThreads::all() {
 void fail_off_thread(const std::source_location& loc) {
   const std::vector<int> all = LoopThreads::all();
   const int here = this_thread_number();
-  // The calling thread is in the list but has no trace if it has Sessions, none of which is bound.
+  // The calling thread is in the list but has no trace if it has Sessions but none is bound.
   if (all.empty() || std::ranges::find(all, here) != all.end()) {
     fail(Errc::not_found,
          "tensor ops work only in a training loop that Trainer::fit() runs, or after "

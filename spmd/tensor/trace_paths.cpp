@@ -47,7 +47,7 @@ class Crossing {
 
   /// Returns the recordings that the gradient flows through, in their order.
   const std::vector<const Recording*>& crossed() const { return crossed_; }
-  /// Returns a requested tensor of which the gradient reaches only an earlier value, and the
+  /// Returns a requested tensor if the gradient reaches only an earlier value of it, and the
   /// recording that reads this value; null if there is no such tensor.
   std::pair<const TensorNode*, const Recording*> outdated() const {
     for (const auto& [node, recording] : outdated_) {

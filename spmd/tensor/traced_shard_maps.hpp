@@ -33,8 +33,8 @@ class TracedShardMaps {
   void note(const GradientCall& call) {
     if (!open_.empty()) gradients_.push_back(call);
   }
-  /// Returns the call of grad() that made the value, or made all gradients of which the value is a
-  /// linear function. Returns null if there is no such call.
+  /// Returns the call of grad() that made the value. If the value is a linear function of
+  /// gradients, returns the call that made all of them. Returns null if there is no such call.
   const GradientCall* gradient_call(const Program& program, ValueId value) const;
   /// Returns the functions that are being recorded, the outermost first.
   std::span<const Open> open() const { return open_; }

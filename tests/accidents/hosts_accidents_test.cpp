@@ -1,5 +1,5 @@
-/// Stages accidents in a job over two hosts, each of which is a slot of this machine with one
-/// worker. `weft inspect why` must name the cause, which is on host 1, from host 0.
+/// Stages accidents in a job over two hosts. Each host is a slot of this machine with one worker.
+/// `weft inspect why` must name the cause, which is on host 1, from host 0.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

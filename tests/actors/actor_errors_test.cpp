@@ -98,7 +98,7 @@ TEST(ActorErrors, OfLanesThatLie) {
   PeerTable::remove(system);
 }
 
-/// Makes a mesh of two probes with threads of their own, of which the first waits for the second.
+/// Makes a mesh of two probes with threads of their own. The first waits for the second.
 ActorMesh<Probe> spawn_waiting(ActorSystem& system, std::optional<Future<int>>& waits) {
   ActorMesh<Probe> probes = system.spawn(probe, {.name = "probes", .count = 2, .own_thread = true});
   waits = probes[0].call<&Probe::ask>(probes[1]);

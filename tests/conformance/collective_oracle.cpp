@@ -114,12 +114,12 @@ std::int64_t index_of(const std::array<std::int64_t, kDimCountMax>& coords, cons
   return index;
 }
 
-/// Says which element of which member's operand becomes element `index` of the result of member
-/// `self`.
+/// The member whose operand has an element, and the element's index in that operand.
 struct Origin {
   std::int64_t member;
   std::int64_t index;
 };
+/// Returns the origin of element `index` of the result of member `self`.
 Origin origin(const CollectiveCall& call, std::int64_t n, std::int64_t self, std::int64_t index) {
   switch (call.kind) {
     case CollectiveKind::all_gather: {

@@ -160,8 +160,8 @@ void note_update(const CustomCall& call) {
   copy_operand(call);
 }
 
-/// An update that needs no sum waits until other hosts have begun the step, and not until a sum has
-/// ended that goes on.
+/// An update that needs no sum waits until other hosts have begun the step, and not until a running
+/// sum has ended.
 TEST(CpuEngine, UpdatesWhileASumGoesOn) {
   const Mesh hosts = HybridMesh{{1}, {2}, {"data"}}.mesh();
   Program program;

@@ -1,7 +1,7 @@
 // Tests that each engine does everything that chips/engine/engine.hpp demands of a kind of chip.
 // The engines are the CPU's, two for devices of a PJRT plug-in for CPUs (in the arena, and as if
-// they had memory of their own), and two that run the reference interpreter, of which one has a
-// target that differs from the CPU's in every field.
+// they had memory of their own), and two that run the reference interpreter. One of these two has
+// a target that differs from the CPU's in every field.
 
 #include <gtest/gtest.h>
 

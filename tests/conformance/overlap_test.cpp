@@ -101,7 +101,7 @@ void sum_in_random_order(const TeamChip& chip, const Mesh& mesh) {
     for (int slot = 0; slot < kCount; ++slot) {
       fill(chip, sums[static_cast<std::size_t>(slot)], static_cast<float>(chip.id + slot) + step);
       if (!communicator.begin(calls[static_cast<std::size_t>(slot)])) {
-        throw std::runtime_error("nothing goes on beside the chip");
+        throw std::runtime_error("no sum runs beside the chip");
       }
       if (random() % 2 == 0) continue;
       const std::size_t axis = random() % 2;
@@ -217,7 +217,7 @@ TYPED_TEST(Overlap, CollectivesOfAHostDontGoOn) {
     Communicator communicator = overlapping(chip, this->mesh);
     const CollectiveCall call = sum_at(this->mesh, 1, 0, 100);
     const PreparedCall& sum = calls.emplace_back(communicator.prepare(call));
-    if (communicator.begin(sum)) throw std::runtime_error("it goes on");
+    if (communicator.begin(sum)) throw std::runtime_error("it runs beside the chip");
     fill(chip, call, 1);
     communicator.run(sum);
     require_sum(chip, call, 2);

@@ -122,7 +122,7 @@ void lose_host(ActorSystem& system, int signal) {
   require_lost(hanging, "on host 1) died");
   const Where after = next_incarnation(mesh[3], before.incarnation);
   require(after.parent == getpid(), "it is made again on the host that remains");
-  require(!here.wait_for(std::chrono::seconds(0)), "calls of host 0 go on");
+  require(!here.wait_for(std::chrono::seconds(0)), "calls of host 0 continue");
   require_plus_one(mesh[2].call<&Scorer::plus_one>(counted(system, 1000)).get(), 1000);
   const auto refused = [&] {
     try {

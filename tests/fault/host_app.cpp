@@ -1,5 +1,5 @@
 /// A job for tests over several hosts: each step adds to a counter without a collective, and some
-/// steps also reduce a value over all chips. It may also add a large sum, which goes on between the
+/// steps also reduce a value over all chips. It may also add a large sum, which runs between the
 /// hosts while the chips compute something else.
 
 #include <sched.h>
@@ -123,7 +123,7 @@ void count(weft::TrainContext& ctx) {
 struct Calls {
   int count = 1;
   bool end_early = false;   ///< main() returns after the first of two calls
-  bool are_caught = false;  ///< main() goes on if the first of two calls throws
+  bool are_caught = false;  ///< main() continues if the first of two calls throws
   std::string
       first_storage{};  ///< the storage path of the first of two calls; "": that of the second
   std::string pause{};  ///< the file for which main() waits on host 0 before the second call

@@ -85,7 +85,7 @@ TEST_F(HostFits, ReplaceAHostThatIsLostInTheSecondJob) {
 
 TEST_F(HostFits, RunAJobAfterOneThatHasFailed) {
   Slots slots(stored(two_calls({"--kills", "2", "--acts-at", "10", "--once", once()})));
-  EXPECT_EQ(slots.run().at("counter"), 20) << "the first job has no result from which to go on";
+  EXPECT_EQ(slots.run().at("counter"), 20) << "the first job has no result to continue from";
   expect_says(slots.host(0), "worker 2");
 }
 

@@ -256,7 +256,7 @@ void counted_epochs_that_assign(Training& training) {
   }
 }
 
-/// Goes through two loaders, of which the second begins again at its end.
+/// Goes through two loaders. The second begins again at its end.
 void beside_a_cycle(Training& training, int other_items, std::uint64_t epochs) {
   DeviceLoader train = training_data();
   DeviceLoader other(numbers(100, other_items), kShuffled);

@@ -158,7 +158,8 @@ class Team {
     start_workers();
   }
 
-  /// Ends all processes. Then takes and frees what is left, and expects that nothing is in use.
+  /// Ends all processes. Then takes and frees the remaining blocks, and expects that nothing is in
+  /// use.
   void expect_nothing_leaked() {
     progress().stop = 2;
     for (const pid_t pid : workers_) waitpid(pid, nullptr, 0);

@@ -132,8 +132,8 @@ class Processes {
     start_workers(newest - std::min<std::uint64_t>(newest, random_() % 4));
   }
 
-  /// Ends all processes. Then holds the newest version and publishes seven more, each of which it
-  /// holds too. That needs all places, so none is left for one more.
+  /// Ends all processes. Then holds the newest version, and publishes and holds seven more. That
+  /// needs all places, so none is left for one more.
   void expect_nothing_leaked() {
     for (const pid_t pid : workers_) testing::kill_fork(pid);
     for (const pid_t pid : readers_) testing::kill_fork(pid);

@@ -32,7 +32,7 @@ std::vector<std::int32_t> labels(std::int64_t begin, std::int64_t end) {
   return result;
 }
 
-/// Trains on batches of which each worker passes all rows, or only its own rows if config["local"].
+/// Trains on batches. Each worker passes all their rows, or only its own rows if config["local"].
 Loop train{"test.train_by_parts", [](TrainContext& ctx, const Config& config) {
              const bool local = config.at("local");
              const LocalPart part = local_part();

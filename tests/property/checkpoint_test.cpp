@@ -224,7 +224,7 @@ TEST(CheckpointCrash, ALossOfPowerLeavesTheOldCheckpointAndOnceSavedTheNew) {
   std::cout << points << " losses of power\n";
 }
 
-/// Makes a folder with two checkpoints, of which a test removes the first.
+/// Makes a folder with two checkpoints. A test removes the first.
 class Pruning : public ::testing::Test {
  protected:
   /// Expects that the second checkpoint is complete, and that the first is either complete or not
@@ -355,7 +355,7 @@ TEST(CheckpointDamage, AnyFlippedBitIsFoundAndAWantedOneIsNotLoaded) {
     flip();
   }
   EXPECT_GT(refused, seeds(flips).size() / 4);
-  example.expect_whole(folder.path(), false, "mended: ");
+  example.expect_whole(folder.path(), false, "repaired: ");
 }
 
 }  // namespace

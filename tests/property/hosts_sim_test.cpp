@@ -69,7 +69,7 @@ class HostsSim {
     for (int h = 1; h < options_.num_hosts; ++h) after(0, 50, [this, h] { join(h, false); });
     for (int i = 0; i < options_.losses; ++i) after(20, 2000, [this] { stage_a_loss(); });
     while (!queue_.empty() && !job_.over() && !::testing::Test::HasFailure()) {
-      ASSERT_LT(queue_.handled(), 20'000'000U) << "the job goes on for ever";
+      ASSERT_LT(queue_.handled(), 20'000'000U) << "the job never ends";
       queue_.run_next();
     }
     EXPECT_EQ(job_.phase(), JobPhase::succeeded)

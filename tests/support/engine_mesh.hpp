@@ -76,7 +76,7 @@ class EngineMesh {
   /// Loads a plan on all chips. With `donates`, an output gets the memory of the input that it
   /// updates if it may overwrite that input.
   MeshPlan load(const Plan& plan, bool donates = false);
-  /// Runs a plan on global inputs, of which each chip gets its shard.
+  /// Runs a plan on global inputs. Each chip gets its shard of them.
   Outputs run(const MeshPlan& loaded, std::span<const Elements> inputs, Schedule schedule);
   Outputs run(const Plan& plan, std::span<const Elements> inputs, Schedule schedule) {
     return run(load(plan), inputs, schedule);

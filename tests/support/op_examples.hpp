@@ -9,7 +9,7 @@
 
 namespace weft::testing {
 
-/// An example of an op. `body` is the lines of a program's text, the last of which gives the op's
+/// An example of an op. `body` is the lines of a program's text. The last line gives the op's
 /// result. `inputs` are the types of %0, %1, ...; f32 in both stands for the dtype under test.
 struct OpExample {
   OpKind kind;

@@ -273,8 +273,8 @@ class ProgramMaker {
     return made(b_.reverse(x, dims), magnitude(x));
   }
 
-  /// Returns integers, some of which are valid row numbers. They are an input with any sharding, a
-  /// constant, or the result of an op.
+  /// Returns integers; some are valid row numbers. They are an input with any sharding, a constant,
+  /// or the result of an op.
   ValueId any_index(const Shape& shape) {
     const TensorType type{DType::i32, shape};
     if (random_.one_in(3))

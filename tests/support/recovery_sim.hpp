@@ -37,7 +37,7 @@ enum class BrokenRule : std::uint8_t {
   members_only,         ///< messages over a link that the trainer gave up are ignored
   wait_for_unwound,     ///< a worker reports `unwound` only after its chips have unwound
   common_end,           ///< a preempted loop ends at the step that the trainer has chosen
-  one_keeps,            ///< of the chips with replicas, one keeps the old version
+  one_keeps,            ///< one of the chips with replicas keeps the old version
   copy_of_kept,         ///< a generation begins with copies of the kept version
 };
 

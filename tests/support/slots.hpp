@@ -1,5 +1,5 @@
 #pragma once
-/// Slots: the hosts of one job, each of which is a process of this machine.
+/// Slots: the hosts of one job. Each is a process of this machine.
 
 #include <csignal>
 #include <cstdint>

@@ -110,7 +110,7 @@ void Browser::click(const std::string& selector) {
 
 void Browser::press(const std::string& keys) {
   // The keys go to the element that has the focus at the time, as with a keyboard. An element that
-  // a script found earlier may be hidden, or drawn anew, by then.
+  // a script found earlier may be hidden, or drawn again, by then.
   Json actions = Json::array();
   for (std::size_t i = 0; i < keys.size();) {
     const std::size_t begin = i++;

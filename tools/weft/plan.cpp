@@ -63,7 +63,7 @@ std::string ops_of(const Plan& plan, const PlanStep& step) {
 /// An input or an output; both are shown in the same way.
 struct Boundary {
   std::string name;
-  std::string role;  ///< of an input: its kind; of an output: the input that it updates, or ""
+  std::string role;  ///< an input's kind; for an output, the input that it updates, or ""
   TensorType global;
   TensorType chip;
   std::string sharding;

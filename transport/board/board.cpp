@@ -51,10 +51,10 @@ bool counts_ok(std::int64_t num_workers, std::int64_t num_chips) {
 
 /// Throws unless the text fits. A text that names something, such as a folder, must not be cut.
 void require_fits(std::string_view job, std::string_view field, std::string_view text,
-                  std::size_t bytes_max, std::string_view mend) {
+                  std::size_t bytes_max, std::string_view fix) {
   if (text.size() <= bytes_max) return;
   fail(Errc::invalid_argument, "board of job {}: {} has {} bytes, expected at most {}: {}", job,
-       field, text.size(), bytes_max, mend);
+       field, text.size(), bytes_max, fix);
 }
 
 void require_valid(const BoardHeader& header) {

@@ -37,7 +37,7 @@ void require_atoms(AtomList atoms, const Mesh& mesh) {
   }
 }
 
-/// Returns the names of the mesh's axes of which the mask has an atom.
+/// Returns the names of the mesh's axes that have an atom in the mask.
 std::vector<std::string> axes_of(AtomMask mask, const Mesh& mesh) {
   std::vector<std::string> names;
   for (int axis = 0; axis < mesh.num_axes(); ++axis) {

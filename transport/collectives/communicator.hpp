@@ -16,9 +16,9 @@
 
 namespace weft {
 
-/// Carries out the collectives of one chip, one at a time. A collective between hosts may also go
-/// on while the chip computes and starts further ones; such collectives are carried out in the
-/// order of their starts. Only one thread may use a Communicator at a time. Sums are taken in group
+/// Carries out the collectives of one chip, one at a time. A collective between hosts may also run
+/// while the chip computes and starts further ones; such collectives are carried out in the order
+/// of their starts. Only one thread may use a Communicator at a time. Sums are taken in group
 /// order, so they have the same bits on every chip and in every run. bf16 and f16 are summed in f32
 /// and rounded once. A call goes through `network` if any of its atoms crosses hosts, and otherwise
 /// through shared memory.
@@ -68,10 +68,10 @@ class Communicator {
     wait();
   }
 
-  /// Starts a collective that goes on while the chip computes. Returns false, and does nothing, if
-  /// the call's tier can't do that. Until end_begun() has returned, `call` must live, and nothing
-  /// may use the memory of its operands and results. Throws the error of an earlier collective that
-  /// was begun.
+  /// Starts a collective that runs while the chip computes. Returns false, and does nothing, if the
+  /// call's tier can't do that. Until end_begun() has returned, `call` must live, and nothing may
+  /// use the memory of its operands and results. Throws the error of an earlier collective that was
+  /// begun.
   bool begin(const PreparedCall& call);
   /// Ends the oldest collective that begin() started, if there is one. If `wait` is true, waits for
   /// its end; otherwise returns whether it has ended. Throws the errors of wait(), but may not be

@@ -118,7 +118,7 @@ void SharedMemoryTier::fail_calls(int member, const RecordedCall& call, int othe
 /// Throws because the chips make the same call now, but made different calls before: several chips
 /// took themselves for the root of a message.
 void SharedMemoryTier::fail_history() const {
-  constexpr std::uint64_t kLookBack = 1000;  // in collectives, not all of which are messages
+  constexpr std::uint64_t kLookBack = 1000;  // in collectives; not all are messages
   for (int member = 0; member < group_->size(); ++member) {
     for (std::uint64_t back = 0; back < kLookBack && back < started_->number; ++back) {
       const std::optional<RecordedCall> call = posted_by(member, started_->number - back, member);

@@ -77,9 +77,9 @@ class CollectiveTier {
   /// Communicator::wait() does.
   virtual void wait() = 0;
 
-  /// Starts a collective that goes on while the chip computes. It is carried out after all
-  /// collectives that were started before. Returns false, and does nothing, if the tier can't do
-  /// that. Both arguments must live until the collective has ended or abandon() has returned.
+  /// Starts a collective that runs while the chip computes. It is carried out after all collectives
+  /// that were started before. Returns false, and does nothing, if the tier can't do that. Both
+  /// arguments must live until the collective has ended or abandon() has returned.
   virtual bool begin(const StartedCall& /*started*/, const TierCall& /*call*/) { return false; }
   /// Do what poll() and wait() do, for the oldest collective that was begun and hasn't been seen to
   /// end.

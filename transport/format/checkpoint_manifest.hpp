@@ -32,8 +32,8 @@ inline constexpr std::size_t kStoredShardCountMax = 4096;
 inline constexpr std::size_t kManifestBytesMax = std::size_t{256} << 20;
 /// The maximum number of tensors of a checkpoint.
 inline constexpr std::size_t kStoredTensorCountMax = std::size_t{1} << 20;
-/// The size in bytes of the chunks of a shard's payload, each of which has a checksum. The last
-/// chunk may be shorter.
+/// The size in bytes of the chunks of a shard's payload. Each chunk has a checksum. The last chunk
+/// may be shorter.
 inline constexpr std::size_t kStoredChunkBytes = std::size_t{1} << 20;
 /// The maximum size of CheckpointManifest::user_json in bytes.
 inline constexpr std::size_t kUserJsonBytesMax = std::size_t{1} << 20;
@@ -70,7 +70,7 @@ struct CheckpointManifest {
   std::uint64_t seed = 0;
   std::string user_json{};
   std::vector<StoredLoader> loaders{};  ///< in the order in which the loop made the loaders
-  /// Whether the checkpoint may lack some state of the loop that continues from it. The loop then
+  /// If true, the checkpoint may lack some state of the loop that continues from it. The loop then
   /// initializes the missing state itself.
   bool partial = false;
   /// The run folder of the dead job from whose memory the checkpoint was saved; "" for other

@@ -26,7 +26,7 @@ struct StoredLoader {
   std::uint64_t step = 0;
   std::uint64_t per_step = 0;  ///< number of batches that each step after `step` takes
   bool is_over = true;  ///< whether the last pass had ended before the last of `step` steps began
-  /// Whether a pass of another loader was open during a step of the last pass.
+  /// True if a pass of another loader was open during a step of the last pass.
   bool is_beside = false;
 
   /// Returns how many batches of the last pass had been taken when `at` steps had ended.

@@ -13,7 +13,7 @@
 
 namespace weft {
 
-/// Whether a message wakes the thread that takes messages from the port.
+/// Says whether a message wakes the thread that takes messages from the port.
 enum class Ring : std::uint8_t {
   if_asleep,  ///< only if the thread has announced that it sleeps
   always,     ///< even if the port is left to a thread that checks it once a second

@@ -16,7 +16,7 @@ namespace weft {
 struct PeerMemoryOptions {
   std::uint32_t port_count = 4;                   ///< 1 to kPortCountMax
   std::size_t heap_bytes = std::size_t{8} << 30;  ///< only address space
-  /// Whether one thread takes from all ports. Senders to any of them then ring the bell of port 0.
+  /// If true, one thread takes from all ports. Senders to any of them then ring the bell of port 0.
   bool has_one_bell = false;
 };
 

@@ -52,7 +52,7 @@ struct WaitPolicy {
   static WaitPolicy for_threads(int threads, std::chrono::milliseconds deadline);
 };
 
-/// Whether heavy fences of other processes can interrupt this process. If not, its light fences
+/// True if heavy fences of other processes can interrupt this process. If not, its light fences
 /// must be full fences.
 extern std::atomic<bool> heavy_fence_reaches_us;
 /// A seq_cst fence. It replaces the light fence if heavy_fence_reaches_us is false.

@@ -71,7 +71,7 @@ void OverlappedTier::abandon() noexcept {
   thread_ = {};
   if (failure_) return;
   failure_ = std::make_exception_ptr(
-      Error(Errc::peer_lost, "this chip's run failed while collectives between hosts went on"));
+      Error(Errc::peer_lost, "this chip's run failed while collectives between hosts ran"));
 }
 
 /// Adds a collective to the queue, and returns its place. The mutex must be locked.

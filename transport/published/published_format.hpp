@@ -83,7 +83,7 @@ struct PublishedHeader {
   std::atomic<std::uint32_t> chosen_place;
   /// Counts changes of `decided` and `copied`; workers sleep on it.
   std::atomic<std::uint32_t> turns;
-  /// copied[w]: the last publication of which worker w has copied its part.
+  /// copied[w]: the last publication for which worker w has copied its part.
   alignas(128) std::atomic<std::uint64_t> copied[kPublishingWorkersMax];
   PlaceRow places[kVersionCountMax];
 };

@@ -37,8 +37,8 @@ std::vector<StoredCommand> commands_of(const std::string& run_dir,
     const auto mark = std::ranges::find(read, command.number, &CommandMark::number);
     if (mark != read.end()) command.step = mark->step;
   }
-  // If somebody has changed the journal, the rescue goes on without commands, because the state is
-  // worth more.
+  // If somebody has changed the journal, the rescue continues without commands, because the state
+  // is worth more.
   return commands_fault(commands) ? std::vector<StoredCommand>() : commands;
 }
 

@@ -157,7 +157,7 @@ class Saver {
   }
 
   /// Writes this host's part, and joins the parts once those of all hosts are there. Meanwhile
-  /// waits for the other hosts, one of which may join the parts instead.
+  /// waits for the other hosts; one of them may join the parts instead.
   Rescued save_part(Clock::time_point deadline) {
     require_shared_folder();
     const std::vector<std::uint64_t> steps = memory_.steps();

@@ -78,8 +78,8 @@ class Commits {
 /// Returns the newest version that every chip of the job still has, even if processes of the chips
 /// are dead.
 std::uint64_t common_step(const JobMemory& memory);
-/// Returns the last step of which every chip of this host knows that its twins have committed it.
-/// The chips of this host still have all versions from this step to common_step().
+/// Returns the last step that every chip of this host knows to be committed by its twins. The chips
+/// of this host still have all versions from this step to common_step().
 std::uint64_t far_step(const JobMemory& memory);
 
 }  // namespace weft

@@ -18,7 +18,7 @@ constexpr std::uint64_t kNoStep = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-/// The header of a slot. The slot serves the versions `first` to `last`, all of which have the same
+/// The header of a slot. The slot serves the versions `first` to `last`. They all have the same
 /// places.
 struct alignas(64) StateDirectory::DirectorySlot {
   std::atomic<std::uint64_t> first;  ///< storing it publishes the table and `last`

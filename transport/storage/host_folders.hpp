@@ -22,7 +22,7 @@ enum class HostStorage : std::uint8_t {
 /// The most checkpoints that host 0 offers to the other hosts.
 inline constexpr std::size_t kOfferedMax = 8;
 
-/// A checkpoint of host 0, of which the other hosts search for their copies.
+/// A checkpoint of host 0. The other hosts search for their copies of it.
 struct OfferedCheckpoint {
   std::uint64_t step = 0;
   std::string id{};  ///< result of id_of_copy()
@@ -63,8 +63,8 @@ class HostFolders {
   /// Returns the paths of the copies of offered checkpoint `i`, by host. The path is "" for hosts
   /// that haven't reported their folders yet.
   std::vector<std::string> copies(std::span<const OfferedCheckpoint> offered, std::size_t i) const;
-  /// Returns the first offered checkpoint of which all hosts that have reported their folders have
-  /// copies.
+  /// Returns the first offered checkpoint that has copies on all hosts that have reported their
+  /// folders.
   std::optional<std::size_t> first_common(std::size_t num_offered) const;
   /// Returns a text that says which hosts lack copies of the offered checkpoints, and what to do.
   /// `offered` must not be empty.

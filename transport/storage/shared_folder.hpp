@@ -30,7 +30,7 @@ inline constexpr std::chrono::seconds kMarkPatience{3};
 /// Makes the folder if needed, and returns whether it has the job's mark. A folder of this
 /// machine's disks or memory is searched once. A network file system may show another machine's new
 /// file late, so the search is repeated for kMarkPatience. Each time a file is made and removed
-/// first, after which such a file system lists the folder anew. `wait` is called between two
+/// first, after which such a file system lists the folder again. `wait` is called between two
 /// searches. Throws io.
 bool find_mark(const std::string& folder, const std::string& job,
                const std::function<void()>& wait);

@@ -45,7 +45,7 @@ enum class TlsFault : std::uint8_t {
   none,
   protocol,             ///< the bytes aren't TLS 1.3, or are an alert
   no_certificate,       ///< the other side has no certificate
-  foreign_certificate,  ///< of another CA, or not valid for the other side's role
+  foreign_certificate,  ///< it is of another CA, or isn't valid for the other side's role
   outdated_certificate,
 };
 

@@ -6,7 +6,7 @@
 /// connect(), and calls progress() until the wires are up. A wire may also connect later, when both
 /// ends have posted to it. The i-th send() at one end of a wire fills the i-th receive() at the
 /// other end, and both must have the same size. A wire that breaks stays lost until the end of the
-/// generation, but isn't taken as a sign of which end is at fault.
+/// generation, but doesn't show which end is at fault.
 
 #include <chrono>
 #include <cstddef>

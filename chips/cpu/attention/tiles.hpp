@@ -19,7 +19,7 @@ enum class BiasKind : std::uint8_t {
   mask,  ///< keys that aren't seen have scores of -inf
 };
 
-/// The layout of the bias operand [B,H,S,T], of which each dim may also have size 1.
+/// The layout of the bias operand [B,H,S,T]. Each of its dims may also have size 1.
 struct BiasForm {
   BiasKind kind = BiasKind::none;
   std::int64_t heads = 1;  ///< H

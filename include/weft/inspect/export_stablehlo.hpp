@@ -13,7 +13,7 @@ namespace weft {
 
 /// An argument of an exported step, in the order of the function's arguments.
 struct ExportedArgument {
-  std::string name;      ///< of the parameter or other state; "" for most data
+  std::string name;      ///< name of the parameter or other state; "" for most data
   std::string kind;      ///< "param", "opt_state", "buffer", "data" or "runtime_scalar"
   TensorType type;       ///< the type on one chip
   TensorType global;     ///< the type of the whole tensor

@@ -39,7 +39,7 @@ class Callback {
   /// set, than the job's steps suggest: 10 times the 99th percentile of their durations, at least
   /// 5 s (30 s while a loop compiles, loads or saves, 60 s before the first step). A step, a
   /// collective, a batch or any other call of weft counts as movement. It is called once for each
-  /// hang; the job goes on, and may move again. The log has the same text.
+  /// hang; the job continues, and may move again. The log has the same text.
   virtual void on_hang(const HangReport&) {}
   /// Called when a validation has ended or was skipped.
   virtual void on_validation(const Validation&) {}

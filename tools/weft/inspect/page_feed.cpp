@@ -159,7 +159,7 @@ void PageFeed::look_at_systems_of_job() {
       }
     }
   } catch (const std::exception&) {
-    // A system has just ended, or can't be read. The job's page goes on without systems.
+    // A system has just ended, or can't be read. The job's page continues without systems.
   }
 }
 

@@ -50,8 +50,8 @@ void add_process_options(CLI::App& launch, LaunchOptions& options) {
       ->type_name("COMMAND");
   launch
       .add_option("--min-hosts", options.min_hosts,
-                  "with --hosts and --max-failures: the least number of hosts with which the job "
-                  "goes on; the others take over the program of a host that isn't reached any more")
+                  "with --hosts and --max-failures: the job continues with at least this number of "
+                  "hosts; they take over the program of a host that isn't reached any more")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
   launch.add_flag("--dry-run", options.dry_run, "print what would be started, and start nothing");

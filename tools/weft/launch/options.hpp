@@ -17,7 +17,7 @@ struct LaunchOptions {
   std::string topology{};
   std::string mesh{};
   std::optional<int> max_failures{};
-  int min_hosts = 0;  ///< hosts needed to go on without a lost one; 0: lost hosts aren't replaced
+  int min_hosts = 0;  ///< hosts that must remain after a loss; 0: lost hosts aren't replaced
   std::string resume{};
   // Options for the processes.
   std::vector<std::string> environment{};  ///< "NAME=value"

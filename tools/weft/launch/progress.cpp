@@ -32,7 +32,7 @@ std::string time_left(double seconds) {
 
 void Progress::add(const JobGlance& glance, Clock::time_point now) {
   // If the step decreases, the program was started again or runs another job, so the rate is
-  // computed anew.
+  // computed from new samples.
   if (!samples_.empty() && glance.step < samples_.back().step) samples_.clear();
   last_ = glance;
   samples_.push_back({now, glance.step});

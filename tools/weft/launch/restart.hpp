@@ -14,7 +14,7 @@ namespace weft {
 /// The point from which the program continues when it is started again.
 struct GoOn {
   int fit_number = 1;         ///< the fit() call of the program that ran the job
-  std::string checkpoints{};  ///< a folder with a checkpoint; "": training begins anew
+  std::string checkpoints{};  ///< a folder with a checkpoint; "": training begins again
   std::uint64_t step = 0;     ///< the step of the newest checkpoint
   std::string note{};         ///< the path of the dead job's rescued.json
 };

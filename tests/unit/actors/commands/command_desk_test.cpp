@@ -340,7 +340,7 @@ TEST(LoopCommands, FindsThatTheLoopLeftTheStepOfACommand) {
   EXPECT_FALSE(loop.read_elsewhere({.worker = 1, .mark = {1, 3}}));
   EXPECT_FALSE(loop.begun(3));
   EXPECT_EQ(loop.begun(4).value_or(""),
-            "worker 1 has read the command 'rate' in step 3, but this worker's loop went on to "
+            "worker 1 has read the command 'rate' in step 3, but this worker's loop continued to "
             "step 4 without reading it: all workers must call ctx.commands() in the same steps");
 }
 

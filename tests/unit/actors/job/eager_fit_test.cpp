@@ -45,7 +45,7 @@ struct Net : Module {
   Tensor operator()(const Tensor& x) const { return fc(drop(flatten(relu(bn(conv(x))), 1))); }
 };
 
-/// Returns 8 images of 8 x 8 pixels and their labels, one of which is ignored.
+/// Returns 8 images of 8 x 8 pixels and their labels. One label is ignored.
 std::pair<Tensor, Tensor> batch_of(int step) {
   Floats x;
   for (int i = 0; i < 8 * 64; ++i) x.push_back(static_cast<float>((i * 13 + step * 5) % 17) / 17);

@@ -100,7 +100,7 @@ TEST(CheckpointTally, ASaveThatFailedEndsWhenNobodyWritesToItAnyMore) {
   EXPECT_EQ(words(tally.part_written(failed(1, 5, "dropped"))),
             Words{"saved 5 worker 2: disk full"});
   EXPECT_EQ(words(tally.part_written(failed(1, 5, "late"))), Words());
-  EXPECT_EQ(words(tally.part_written(part(0, 9))), Words()) << "the next save counts anew";
+  EXPECT_EQ(words(tally.part_written(part(0, 9))), Words()) << "the next save counts from 0";
   EXPECT_EQ(words(tally.part_written(part(1, 9))), Words());
   EXPECT_EQ(words(tally.part_written(part(2, 9))), Words{"join parts 9"});
   EXPECT_EQ(words(tally.part_written(part(2, 5))), Words()) << "late";

@@ -10,7 +10,7 @@ namespace {
 
 using testing::words;
 
-/// Returns a job of two hosts with two workers each, of which all but the last have joined.
+/// Returns a job of two hosts with two workers each. All workers but the last have joined.
 JobState almost_joined() {
   JobState job({.num_workers = 4, .num_hosts = 2, .timeout_s = 5});
   job.host_joined({.host = 1, .memory_id = "7", .machine = "node7"});

@@ -55,12 +55,12 @@ TEST(ReportFilter, WhatALoopReportsBeforeItsStepsIsKnownByItsMetrics) {
   EXPECT_TRUE(filter.is_new(report(1, 5, 0, "loss 5")));
   filter.begin_generation(2, 5);
   EXPECT_FALSE(filter.is_new(report(2, 5, 0, "parameters: 1000")));
-  EXPECT_TRUE(filter.is_new(report(2, 5, 1, "goes on")));
-  EXPECT_TRUE(filter.is_new(report(2, 5, 2, "goes on"))) << "made twice in this generation";
+  EXPECT_TRUE(filter.is_new(report(2, 5, 1, "continues")));
+  EXPECT_TRUE(filter.is_new(report(2, 5, 2, "continues"))) << "made twice in this generation";
   EXPECT_FALSE(filter.is_new(report(2, 5, 3, "loss 5")));
   filter.begin_generation(3, 5);
   EXPECT_FALSE(filter.is_new(report(3, 5, 0, "parameters: 1000")));
-  EXPECT_FALSE(filter.is_new(report(3, 5, 1, "goes on")));
+  EXPECT_FALSE(filter.is_new(report(3, 5, 1, "continues")));
 }
 
 TEST(ReportFilter, ANewReportAtTheStepTakesNoOthersPlace) {

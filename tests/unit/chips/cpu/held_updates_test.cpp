@@ -78,7 +78,7 @@ TEST_F(HeldUpdates, AChipComesToTheCollectiveThoughOthersHaveNotBegun) {
   EXPECT_EQ(count(0), kOld) << "the other chip may go back to it";
   start(1);
   EXPECT_TRUE(resume(1)) << "chip 0 had not come as far as the collective";
-  EXPECT_EQ(count(0), kOld) << "chip 0 has not been let go on";
+  EXPECT_EQ(count(0), kOld) << "chip 0 has not been resumed";
   EXPECT_TRUE(resume(0));
   expect_done();
 }

@@ -38,7 +38,7 @@ void expect_exact(const Program& program) {
   EXPECT_EQ(join(plan, mesh, outputs), interpret(program, inputs));
 }
 
-/// Adds kOps ops, each of which reads the previous one's result.
+/// Adds kOps ops. Each reads the previous one's result.
 ValueId add_and_subtract(Builder& b, ValueId x) {
   ValueId y = x;
   for (int i = 0; i < kOps; ++i) {

@@ -138,7 +138,7 @@ TEST_F(OverlapTest, TheOldestSumsEndBeforeTheirMemoryIsTooMuch) {
   EXPECT_EQ(kinds_of(one),
             "compute collective compute wait collective compute wait collective update_wait loop "
             "loop wait loop");
-  EXPECT_EQ(flights(plan(kHosts, {.overlap_bytes_max = 0}).steps).size(), 3U) << "one goes on";
+  EXPECT_EQ(flights(plan(kHosts, {.overlap_bytes_max = 0}).steps).size(), 3U) << "one at a time";
   EXPECT_GT(whole.temp_bytes, two.temp_bytes);
   EXPECT_GE(two.temp_bytes, one.temp_bytes);
 }

@@ -416,7 +416,7 @@ TEST(BranchesOnMesh, StandInAShardMap) {
                         [&] { parts(x); });
 }
 
-/// The results and the plan of a loop of data-parallel steps, some of which are skipped.
+/// The results and the plan of a loop of data-parallel steps. Some steps are skipped.
 struct OnMesh {
   std::vector<std::vector<float>> values;
   Plan plan;

@@ -133,7 +133,7 @@ inline const CustomOp kProduct{
       return {{}, custom_call(kOuter, {v.operands[0], v.cotangent})};
     }};
 
-/// Returns numbers from -1 to 2, no two of which are equal.
+/// Returns different numbers from -1 to 2.
 inline std::vector<float> numbers(std::size_t count) {
   std::vector<float> elements;
   for (std::size_t i = 0; i < count; ++i)

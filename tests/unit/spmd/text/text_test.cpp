@@ -85,7 +85,7 @@ struct BadText {
   const char* words;
 };
 
-/// Wrong texts, each of which follows the line `program(...) {`.
+/// Wrong texts. Each follows the line `program(...) {`.
 const BadText kMistakes[] = {
     {"%1 = matmul %0 : f32[8]", "line 2, column 6", "\"matmul\" isn't an op"},
     {"%1 = copy %0 : f33[8]", "line 2, column 16", "\"f33\" isn't one of"},

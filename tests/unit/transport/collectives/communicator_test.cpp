@@ -24,7 +24,7 @@ std::uint64_t called(const JobMemory& memory, int chip) {
   return memory.call_record(chip).number.load();
 }
 
-/// Makes the chips of a mesh, all of which one thread drives.
+/// Makes the chips of a mesh. One thread drives all of them.
 class CommunicatorTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -100,7 +100,7 @@ TEST_F(OverlappedTierTest, TouchesNothingAfterItsChipHasGivenUp) {
   a->abandon();
   EXPECT_EQ(wire_threads(), 0);
   EXPECT_TRUE(a->end_begun(true));
-  expect_error(Errc::peer_lost, {"this chip's run failed while collectives between hosts went on"},
+  expect_error(Errc::peer_lost, {"this chip's run failed while collectives between hosts ran"},
                [&] { a->begin(of_a); });
   expect_error(Errc::peer_lost, {"this chip's run failed"}, [&] { a->run(of_a); });
 }
