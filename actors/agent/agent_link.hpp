@@ -76,11 +76,12 @@ class AgentLink {
                                                  const OnEvent& on_event);
   virtual ~AgentLink() = default;
 
-  /// Joins the job. Throws timeout, and mesh_mismatch, with the trainer's reason, if the trainer
-  /// refuses.
+  /// Joins the job. Throws timeout, peer_lost if the connection ends, and mesh_mismatch, with the
+  /// trainer's reason, if the trainer refuses.
   virtual HostWelcome join(const HostJoin& request) = 0;
-  /// Tells the trainer where this host stores checkpoints. Throws timeout, and mesh_mismatch, with
-  /// the trainer's reason, if the job can't continue with that folder.
+  /// Tells the trainer where this host stores checkpoints. Throws timeout, peer_lost if the
+  /// connection ends, and mesh_mismatch, with the trainer's reason, if the job can't continue with
+  /// that folder.
   virtual void tell_folder(const HostFolder& folder) = 0;
   /// Returns this host's place, with the address of the trainer that was reached.
   virtual const HostPlace& place() const = 0;

@@ -32,6 +32,12 @@ std::string reason(const caf::error& error) {
   return caf::to_string(error);
 }
 
+/// Returns the code of an error that ended a request to the trainer.
+Errc code_of(const caf::error& error) {
+  if (error == caf::sec::request_timeout) return Errc::timeout;
+  return error == caf::sec::invalid_argument ? Errc::mesh_mismatch : Errc::peer_lost;
+}
+
 struct AgentState {
   AgentLink::OnEvent on_event;
   const char* name = "weft.agent";
@@ -113,8 +119,8 @@ class ActorAgentLink final : public AgentLink {
     request_by(self, trainer_, timeout_, content...)
         .receive([&](Answer& given) { answer = std::move(given); },
                  [&](const caf::error& error) {
-                   fail(error == caf::sec::request_timeout ? Errc::timeout : Errc::mesh_mismatch,
-                        "host {} can't join the job: {}", place_.index, reason(error));
+                   fail(code_of(error), "host {} can't join the job: {}", place_.index,
+                        reason(error));
                  });
     return answer;
   }

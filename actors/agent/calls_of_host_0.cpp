@@ -1,5 +1,6 @@
 #include "actors/agent/calls_of_host_0.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -14,6 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// The longest interval of the attempts to reach host 0.
+constexpr std::chrono::milliseconds kTryIntervalMax{2000};
 /// The longest time to wait for host 0's next job with one connection. It is long, because host 0's
 /// kernel also keeps each connection that the agent has given up.
 constexpr std::chrono::hours kIdlePatience{24};
@@ -24,6 +27,26 @@ constexpr std::chrono::milliseconds kTakenInterval{200};
 /// An agent gives up when it hasn't reached host 0 for this time. A shorter failure may be due to a
 /// trainer that has just ended with its job.
 constexpr std::chrono::seconds kFailingPatience{60};
+
+/// Connects for the agent's call. An agent that reached host 0 in an earlier call waits for
+/// kFailingPatience at most, because host 0 has begun this call, and accepts connections until its
+/// call ends.
+std::unique_ptr<AgentLink> connect_to_host_0(const AgentJob& job,
+                                             const AgentLink::OnEvent& on_event) {
+  const std::chrono::milliseconds timeout = job.spec.timeout();
+  if (job.fit_number == 1 || timeout <= kFailingPatience) {
+    return AgentLink::connect(job.spec.place, timeout, on_event);
+  }
+  try {
+    return AgentLink::connect(job.spec.place, kFailingPatience, on_event);
+  } catch (const Error& error) {
+    if (error.code() != Errc::timeout) throw;
+    fail(Errc::peer_lost,
+         "host {} is at fit() #{}, but host 0 hasn't been reached for {} s since fit() #{}, so it "
+         "has ended, or has given up this call; its own output says why",
+         job.spec.place.index, job.fit_number, kFailingPatience.count(), job.fit_number - 1);
+  }
+}
 
 }  // namespace
 
@@ -40,7 +63,7 @@ std::unique_ptr<AgentLink> connect_for(const AgentJob& job, FitCalls& calls,
                                        const AgentLink::OnEvent& on_event) {
   const Clock::time_point deadline = Clock::now() + job.spec.timeout();
   for (;;) {
-    auto link = AgentLink::connect(job.spec.place, job.spec.timeout(), on_event);
+    auto link = connect_to_host_0(job, on_event);
     calls = link->join({}).calls;
     if (calls.number >= job.fit_number) return link;
     if (Clock::now() >= deadline) {
@@ -73,8 +96,11 @@ HostWelcome join_job(AgentLink& link, const HostJoin& join, std::chrono::millise
 std::optional<std::string> wait_for_next_job(const AgentJob& job, const std::string& process) {
   std::optional<Clock::time_point> failing_since;
   FitCalls calls{.process = process, .number = job.fit_number};
+  // While host 0's trainer of the old job runs validations, it answers each time at once.
+  std::chrono::milliseconds interval = kTryInterval;
   while (calls.process == process && calls.number <= job.fit_number) {
-    std::this_thread::sleep_for(kTryInterval);
+    std::this_thread::sleep_for(interval);
+    interval = std::min(2 * interval, kTryIntervalMax);
     try {
       const auto link =
           AgentLink::connect_once(job.spec.place, kIdlePatience, [](const AgentEvent&) {});

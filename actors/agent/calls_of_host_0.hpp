@@ -12,11 +12,12 @@
 
 namespace weft {
 
-/// The interval of the attempts to reach host 0.
+/// The first interval of the attempts to reach host 0.
 inline constexpr std::chrono::milliseconds kTryInterval{200};
 
 /// Connects to the trainer of the agent's fit() call, or of a later one. Sets `calls`, which says
-/// which call host 0 has reached. Throws timeout, and the errors of AgentLink::connect().
+/// which call host 0 has reached. Throws timeout, peer_lost if host 0 has ended since an earlier
+/// call, and the errors of AgentLink::connect().
 std::unique_ptr<AgentLink> connect_for(const AgentJob& job, FitCalls& calls,
                                        const AgentLink::OnEvent& on_event);
 
@@ -30,7 +31,8 @@ HostWelcome join_job(AgentLink& link, const HostJoin& join, std::chrono::millise
 
 /// Waits until host 0's process begins another job. Returns how the agent's job ended on host 0;
 /// nothing if host 0's process has ended. Between jobs, host 0 accepts no connection, but its
-/// kernel keeps the agent's one until the next job begins or the process ends.
+/// kernel keeps the agent's one until the next job begins or the process ends. Doesn't end while
+/// another program accepts connections at host 0's address and sends nothing.
 std::optional<std::string> wait_for_next_job(const AgentJob& job, const std::string& process);
 
 }  // namespace weft

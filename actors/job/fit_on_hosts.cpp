@@ -15,6 +15,7 @@
 #include "actors/launch/worker_entry.hpp"
 #include "actors/link/rendezvous.hpp"
 #include "actors/link/tls_sockets.hpp"
+#include "transport/memory/parent_only.hpp"
 
 namespace weft {
 namespace {
@@ -42,6 +43,8 @@ void take_listener(JobSpec& spec) {
     const TlsListener listener = listen_tls(address, place.ports, "WEFT_TRAINER");
     place.trainer = to_string(TlsAddress{.host = address.host, .port = listener.port});
     place.listener = listener.fd;
+    // A child that outlives this process must not keep the agents' connections.
+    static const ParentOnly own(listener.fd);
     first = place;
   }
   place.trainer = first->trainer;

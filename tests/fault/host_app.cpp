@@ -127,6 +127,7 @@ struct Calls {
   std::string
       first_storage{};  ///< the storage path of the first of two calls; "": that of the second
   std::string pause{};  ///< the file for which main() waits on host 0 before the second call
+  std::string child{};  ///< the file for the pid of a child that outlives main(); "": no child
   double last_timeout_s = 0;  ///< backend.timeout_s of the second of two calls; 0: as of the first
 };
 
@@ -144,6 +145,18 @@ void make_first_call(const Calls& calls, weft::TrainerOptions options) {
   std::fflush(stdout);
   if (calls.pause.empty() || weft::in_worker()) return;
   while (::access(calls.pause.c_str(), F_OK) != 0) ::sched_yield();
+}
+
+/// Forks a child that doesn't end with this process, and writes its pid to the file. The child
+/// doesn't hold the pipes from which the test reads.
+void leave_child(const std::string& file) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
+    ::alarm(300);
+    for (;;) ::pause();
+  }
+  std::ofstream(file) << child << '\n';
 }
 
 /// Another loop: reports the number of the job's chips.
@@ -197,6 +210,7 @@ int main(int argc, char** argv) {
   app.add_flag("--catches", calls.are_caught);
   app.add_option("--first-storage", calls.first_storage);
   app.add_option("--pause", calls.pause);
+  app.add_option("--leaves-child", calls.child);
   app.add_option("--last-timeout", calls.last_timeout_s);
   int then_workers = 0;
   app.add_option("--then-workers", then_workers, "a job of another loop with so many workers");
@@ -218,6 +232,7 @@ int main(int argc, char** argv) {
     options.backend.spmd.mesh_shape = {then_workers};
     result = weft::Trainer(add_chips, options).fit();
   }
+  if (!calls.child.empty()) leave_child(calls.child);
   if (!json.empty()) std::ofstream(json) << result.metrics.dump() << '\n';
   if (result.error) fmt::print(stderr, "{}\n", result.error->message);
   return result.ok() ? 0 : 1;

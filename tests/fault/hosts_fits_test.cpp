@@ -121,6 +121,19 @@ TEST_F(HostFits, SayOnTheHostThatCallsThatHost0DoesNot) {
   expect_says(other, "host 1 has not reached host 0 within backend.timeout_s");
 }
 
+TEST_F(HostFits, EndWithHost0ThoughAChildOfItLives) {
+  Slots slots(stored(two_calls()));
+  const std::string file = folder_.path() + "/child";
+  AppProcess& trainer = slots.start(0, 2, {"--leaves-child", file});
+  AppProcess& other = slots.start(1);
+  EXPECT_EQ(trainer.wait(), 0) << trainer.output();
+  EXPECT_EQ(other.wait(), 0) << other.output();
+  pid_t child = 0;
+  std::ifstream(file) >> child;
+  ASSERT_GT(child, 0);
+  EXPECT_EQ(::kill(child, SIGKILL), 0) << "the child has ended before host 1";
+}
+
 TEST_F(HostFits, RefuseAnotherCall) {
   Slots slots(stored(two_calls()));
   AppProcess& trainer = slots.start(0, 2, {"--calls", "1"});
