@@ -63,7 +63,7 @@ std::string process_trouble(const SystemSnapshot& system, const SystemActor& act
   return process->process.stopped() ? "stopped" : "frozen";
 }
 
-std::string box_text(const SystemActor& actor) {
+std::string mailbox_text(const SystemActor& actor) {
   return fmt::format("{}/{}", actor.box, kLaneEntryCount);
 }
 
@@ -168,16 +168,17 @@ std::string doing_text(const SystemSnapshot& system, std::uint32_t row, bool wit
 }
 
 std::string system_actors_text(const SystemSnapshot& system) {
-  Table table({columns::kActor, columns::kPid, columns::kUnread, columns::kBox, columns::kRestarts,
-               columns::kBegun, columns::kDoing});
+  Table table({columns::kActor, columns::kPid, columns::kUnread, columns::kMailbox,
+               columns::kRestarts, columns::kBegun, columns::kDoing});
   for (std::uint32_t row = 0; row < system.actors.size(); ++row) {
     const SystemActor& actor = system.actors[row];
     if (!actor.exists()) continue;
     const int pid = system.pid(actor.position.process.slot);
     table.add({system.actor_name(row),
                actor.position.process.incarnation == 0 ? "-" : std::to_string(pid),
-               std::to_string(actor.unread), box_text(actor), std::to_string(restarts_of(actor)),
-               std::to_string(actor.begun), doing_text(system, row)});
+               std::to_string(actor.unread), mailbox_text(actor),
+               std::to_string(restarts_of(actor)), std::to_string(actor.begun),
+               doing_text(system, row)});
   }
   return table.to_string() + remarks_text(system);
 }
@@ -204,8 +205,8 @@ std::string system_tree_text(const SystemSnapshot& system) {
         place = fmt::format("pid {}", system.pid(actor.position.process.slot));
       }
       std::string row =
-          fmt::format("  + [{}] {}  {:<{}}  box {}", i, place,
-                      visible(doing_text(system, mesh.first_row + i)), width, box_text(actor));
+          fmt::format("  + [{}] {}  {:<{}}  mailbox {}", i, place,
+                      visible(doing_text(system, mesh.first_row + i)), width, mailbox_text(actor));
       if (restarts_of(actor) > 0) row += fmt::format("  restarts {}", restarts_of(actor));
       text += row + "\n";
     }

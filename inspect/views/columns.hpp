@@ -38,7 +38,8 @@ inline constexpr Column kSystem{"actor system"};
 inline constexpr Column kActors{"actors", Align::right};
 inline constexpr Column kMeshes{"meshes", Align::right};
 inline constexpr Column kProcesses{"processes", Align::right};
-inline constexpr Column kBox{"box", Align::right};  ///< messages waiting at the actor's thread
+/// Messages of one process that wait at the actor's thread.
+inline constexpr Column kMailbox{"mailbox", Align::right};
 inline constexpr Column kRestarts{"restarts", Align::right};
 inline constexpr Column kBegun{"begun", Align::right};  ///< functions that the actor has begun
 inline constexpr Column kBegunRate{"begun/s", Align::right};

@@ -241,12 +241,15 @@ void explain_living(const Snapshot& before, const Snapshot& now, const WhyOption
     }
     return;
   }
-  why.verdict = still && view.is_over ? Verdict::unknown : Verdict::well;
-  why.summary =
-      why.verdict == Verdict::unknown
-          ? fmt::format("nothing has moved for {}, but no actor is known that others wait for",
-                        seconds_text(why.idle_s))
-          : summary_of_well(now);
+  if (!still || !view.is_over) {
+    why.verdict = Verdict::well;
+    why.summary = summary_of_well(now);
+    return;
+  }
+  why.verdict = Verdict::unknown;
+  why.summary = fmt::format("nothing has moved for {}, but no actor is known that others wait for",
+                            seconds_text(why.idle_s));
+  why.fix = fix_of_unknown(now);
 }
 
 }  // namespace

@@ -75,21 +75,31 @@ std::string fix_of_living(const Root& root, const Snapshot& now) {
   }
 }
 
-/// Returns the commands that continue all stopped processes, the trainer first. Processes on the
-/// same host share a command.
+/// Commands for processes. Successive processes with the same command share it.
+class PidCommands {
+ public:
+  void add(const std::string& command, int pid) {
+    if (command != last_) commands_.push_back(command);
+    last_ = command;
+    commands_.back() += fmt::format(" {}", pid);
+  }
+  std::string text() const { return fmt::format("{}", fmt::join(commands_, "; ")); }
+
+ private:
+  std::vector<std::string> commands_;
+  std::string last_;
+};
+
+/// Returns the commands that continue all stopped processes, the trainer first.
 std::string command_for_stopped(const std::vector<Root>& roots, const Snapshot& now) {
-  std::vector<std::string> commands;
-  std::string last;
+  PidCommands commands;
   for (const bool trainer : {true, false}) {
     for (const Root& root : roots) {
       if (root.cause != Cause::stopped || root.workers.empty() != trainer) continue;
-      const std::string kill = on_host(now, root.host, "kill -CONT");
-      if (kill != last) commands.push_back(kill);
-      last = kill;
-      for (const int pid : root.pids) commands.back() += fmt::format(" {}", pid);
+      for (const int pid : root.pids) commands.add(on_host(now, root.host, "kill -CONT"), pid);
     }
   }
-  return fmt::format("{}", fmt::join(commands, "; "));
+  return commands.text();
 }
 
 }  // namespace
@@ -100,6 +110,24 @@ void add_fixes(std::vector<Root>& roots, const Snapshot& now) {
     if (!root.fix.empty()) continue;
     root.fix = root.cause == Cause::stopped ? go_on : fix_of_living(root, now);
   }
+}
+
+std::string fix_of_unknown(const Snapshot& now) {
+  PidCommands stacks;
+  for (const ActorRow& row : now.rows) {
+    // SIGQUIT would end the trainer, which is also worker 0 if num_workers is 0.
+    if (row.kind != ActorKind::worker || row.pid == 0 || now.id_of(row) == now.trainer_id()) {
+      continue;
+    }
+    stacks.add(on_host(now, now.header.host_of(row.worker), "kill -QUIT"), row.pid);
+  }
+  const std::string end =
+      on_host(now, now.header.host, fmt::format("kill -TERM {}", now.header.trainer_pid));
+  std::string fix = fmt::format("weft inspect actors {} shows what every actor does", job_of(now));
+  if (!stacks.text().empty()) {
+    fix += fmt::format("; {} writes the stacks of the workers into their logs", stacks.text());
+  }
+  return fix + fmt::format("; {} ends the job", end);
 }
 
 }  // namespace weft

@@ -13,4 +13,7 @@ namespace weft {
 /// the trainer is stopped.
 void add_fixes(std::vector<Root>& roots, const Snapshot& now);
 
+/// Returns the advice for a job that doesn't continue although no root is known.
+std::string fix_of_unknown(const Snapshot& now);
+
 }  // namespace weft

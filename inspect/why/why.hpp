@@ -88,6 +88,7 @@ struct Why {
   Verdict verdict = Verdict::unknown;
   std::string summary{};  ///< one line, used if there are no roots
   std::vector<Root> roots{};
+  std::string fix{};  ///< advice if the job doesn't continue and no root is known; otherwise ""
   std::vector<Wait> waits{};
   std::vector<std::string> names{};  ///< names of the nodes in `waits`
   double idle_s = 0;                 ///< time without movement

@@ -42,6 +42,10 @@ Json to_json(const Root& root) {
   return json;
 }
 
+std::string fix_line(const std::string& fix) {
+  return fmt::format("  {:<6} {}\n", "fix:", visible(fix));
+}
+
 }  // namespace
 
 std::string pid_text(const Root& root) {
@@ -64,9 +68,10 @@ std::string to_text(const Why& why) {
     for (const Note& note : root.notes) {
       text += fmt::format("  {:<6} {}\n", note.label, visible(note.text));
     }
-    text += fmt::format("  {:<6} {}\n", "fix:", visible(root.fix));
+    text += fix_line(root.fix);
   }
   if (!is_first) text += summary;
+  if (!why.fix.empty()) text += fix_line(why.fix);
   for (const std::string& remark : why.remarks)
     text += fmt::format("note     {}\n", visible(remark));
   return text;
@@ -76,8 +81,8 @@ std::string to_json(const Why& why) {
   Json json{{"schema", "weft.why/2"}, {"job", why.job},
             {"name", why.name},       {"verdict", to_string(why.verdict)},
             {"summary", why.summary}, {"idle_s", why.idle_s},
-            {"roots", Json::array()}, {"waits", Json::array()},
-            {"remarks", why.remarks}};
+            {"roots", Json::array()}, {"fix", why.fix},
+            {"waits", Json::array()}, {"remarks", why.remarks}};
   json["kept_step"] = why.kept_step ? Json(*why.kept_step) : Json();
   for (const Root& root : why.roots) json["roots"].push_back(to_json(root));
   for (const Wait& wait : why.waits) {

@@ -116,7 +116,7 @@ TEST(InspectOfActors, ShowsMeshesAndActors) {
                                system.pid()),
                    "+ keeps  inspected.keeps x 3  restart actor, 0 of 5 used\n",
                    "+ asks  inspected.asks x 1  restart actor, 0 of 0 used\n",
-                   fmt::format("  + [0] pid {}  idle  box 0/64\n", system.pid())});
+                   fmt::format("  + [0] pid {}  idle  mailbox 0/64\n", system.pid())});
   EXPECT_EQ(output_of({system.id()}), tree) << "as without a subcommand";
   const Json keeper = system.actor("keeps", 2);
   EXPECT_EQ(keeper.at("phase"), "alive");

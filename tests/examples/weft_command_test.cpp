@@ -326,6 +326,17 @@ TEST(WeftInspect, ShowsEveryActorOfAJobThatRuns) {
   EXPECT_GT(std::stoi(doing.substr(number + 1)), 0) << doing;
 }
 
+TEST(WeftInspect, ShowsTheStepsOfAJobThatHasEndedWell) {
+  AppProcess app({FAULT_APP, "--json", "{json}", "--mode", "none", "--steps", "8"});
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  const std::string run = app.result().at("path");
+  const auto show = nlohmann::json::parse(output_of({WEFT, "inspect", run, "--json"}));
+  EXPECT_EQ(show.at("state"), "succeeded");
+  EXPECT_EQ(show.at("step"), 8);
+  const std::string text = output_of({WEFT, "inspect", run});
+  EXPECT_TRUE(std::regex_search(text, std::regex("step +8\n"))) << text;
+}
+
 /// The trainer is killed, so no process removes the board, and it can still be read. The job has
 /// its own /dev/shm, in which no other test's job can sweep the board away.
 TEST(WeftInspect, ShowsAJobThatIsDead) {
@@ -341,6 +352,21 @@ TEST(WeftInspect, ShowsAJobThatIsDead) {
     AppProcess sweeper({FAULT_APP, "--json", "{json}"});
     EXPECT_EQ(sweeper.wait(), 0);
     testing::expect_nothing_left(job);
+  });
+}
+
+/// With its own /dev/shm, the test has the newest job.
+TEST(WeftInspect, NamesTheJobThatWhyHasTaken) {
+  testing::in_own_shm("size=64m", [] {
+    const ForgedBoard board;
+    const auto why = [](std::vector<std::string> more) {
+      more.insert(more.begin(), {WEFT, "inspect", "why"});
+      return output_of(more);
+    };
+    const std::string line = fmt::format("job      forged ({})\n", board.job());
+    EXPECT_TRUE(why({}).starts_with(line)) << why({});
+    EXPECT_FALSE(why({board.job()}).starts_with("job ")) << why({board.job()});
+    EXPECT_EQ(nlohmann::json::parse(why({"--json"})).at("job"), board.job());
   });
 }
 

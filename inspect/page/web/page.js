@@ -106,7 +106,7 @@ function showLive(text, kind) {
 function showWhy(why) {
   const host = byId('why');
   const isOver = page.state.over;
-  const key = JSON.stringify([isOver, why.verdict, why.summary, why.roots.map((root) => [root.class, root.text, root.notes, root.fix])]);
+  const key = JSON.stringify([isOver, why.verdict, why.summary, why.fix, why.roots.map((root) => [root.class, root.text, root.notes, root.fix])]);
   if (host.dataset.key === key) return;
   host.dataset.key = key;
   host.dataset.verdict = why.verdict;
@@ -117,6 +117,7 @@ function showWhy(why) {
       : isOver ? ['ended', why.summary]
       : ['all is well', page.state.num_chips ? 'the job makes progress, and no actor holds it up' : why.summary];
     host.replaceChildren(element('strong', {text: word}), element('span', {class: 'text', text}));
+    if (why.fix) host.append(element('dl', {class: 'notes'}, ...fixOf(why)));
     return;
   }
   const line = element('div', {class: 'line'}, element('strong', {text: root.class}), element('span', {class: 'text', text: root.text}));
@@ -126,9 +127,11 @@ function showWhy(why) {
   for (const note of root.notes.slice(0, 5)) {
     notes.append(element('dt', {text: NOTE_WORDS[note.label] || note.label}), element('dd', {text: note.text}));
   }
-  if (root.fix) notes.append(element('dt', {text: 'fix'}), element('dd', {class: 'fix', text: root.fix}));
+  if (root.fix) notes.append(...fixOf(root));
   host.replaceChildren(line, notes);
 }
+
+const fixOf = ({fix}) => [element('dt', {text: 'fix'}), element('dd', {class: 'fix', text: fix})];
 
 // Longer words for labels of `weft inspect why` that are too short for a page.
 const NOTE_WORDS = {at: 'it is at', line: 'line', after: 'it did last', waits: 'waiting for it', says: 'it says', threw: 'it threw'};
@@ -144,6 +147,7 @@ function whyText(why) {
     if (root.fix) lines.push(`  fix:   ${root.fix}`);
   }
   if (why.summary) lines.push(`${why.verdict.padEnd(8)} ${why.summary}`);
+  if (why.fix) lines.push(`  fix:   ${why.fix}`);
   for (const remark of why.remarks) lines.push(`note     ${remark}`);
   return lines.join('\n');
 }
@@ -178,7 +182,7 @@ function showDetail(always = false) {
   setText(byId('detail-title'), actor.name);
   const facts = [['state', actor.state], ['for', actor.since === null ? '' : wholeText(present() - actor.since)],
                  ['pid', actor.pid], ['thread', actor.tid || '']];
-  if (actor.kind === 'actor') facts.push(['restarts', actor.restarts], ['box', `${actor.box} of 64`]);
+  if (actor.kind === 'actor') facts.push(['restarts', actor.restarts], ['mailbox', `${actor.box} of 64 messages of one process`]);
   else facts.splice(2, 0, ['step', grouped(actor.step)]);
   if (actor.cores !== null) facts.push(['CPU', percent(actor.cores)]);
   if (actor.chip >= 0) facts.splice(0, 0, ['worker', actor.worker]);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "data/files/utf8.hpp"
 #include "inspect/systems/system_reader.hpp"
 #include "inspect/systems/system_why.hpp"
 #include "inspect/why/explain.hpp"
@@ -70,8 +72,15 @@ Why answer(JobReader& reader, const WhyArguments& options) {
   return why;
 }
 
-int print(const Why& why, bool json) {
-  fmt::print("{}", json ? to_json(why) : to_text(why));
+/// Prints the answer. If the command line names no `kind` ("job" or "system"), the text begins with
+/// the name of the one that was taken.
+int print(const Why& why, const WhyArguments& options, std::string_view kind) {
+  if (options.json) {
+    fmt::print("{}", to_json(why));
+  } else {
+    if (options.job.empty()) fmt::print("{:<8} {} ({})\n", kind, visible(why.name), why.job);
+    fmt::print("{}", to_text(why));
+  }
   return exit_code(why.verdict);
 }
 
@@ -90,7 +99,7 @@ int run_for_system(const WhyArguments& options) {
     if (options.patience_s > 0) limits.patience_s = options.patience_s;
     Why why = explain_system(*before, now, limits);
     add_stacks(why);
-    return print(why, options.json);
+    return print(why, options, "system");
   } catch (const Error& e) {
     say_unreadable(before->id, e);
     return e.code() == Errc::not_found ? kNoSuchJob : kUnreadable;
@@ -116,7 +125,7 @@ void add_inspect_why(CLI::App& inspect, int& code) {
   why->callback([options, &code] {
     code = selects_system(options->job) ? run_for_system(*options)
                                         : with_job(options->job, [&](JobReader& reader) {
-                                            return print(answer(reader, *options), options->json);
+                                            return print(answer(reader, *options), *options, "job");
                                           });
   });
 }

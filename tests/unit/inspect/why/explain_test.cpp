@@ -530,6 +530,23 @@ TEST(Why, TheItemThatIsReadIsNamedWithItsReader) {
   EXPECT_EQ(why.roots[0].notes.at(0).text, "decode()");
 }
 
+/// The trainer was killed before it had kept the hang.
+TEST(Why, TheItemThatWasReadWhenTheTrainerDiedIsNamed) {
+  MadeJob job(2, 1);
+  job.snapshot.held = false;
+  ActorRow& loop = job.worker(1);
+  loop.inside = "stuck";
+  loop.inside_number = 3;
+  loop.inside_since_ns = loop.since_ns;
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U);
+  EXPECT_EQ(why.roots[0].actor, "trainer");
+  const bool is_named = std::ranges::any_of(why.roots[0].notes, [](const Note& note) {
+    return note.label == "was" && note.text.starts_with("worker 1 at item 3 of stuck");
+  });
+  EXPECT_TRUE(is_named) << to_text(why);
+}
+
 TEST(Why, WhoHoldsALockIsToBlameAndNotWhoWaitsForIt) {
   MadeJob job(2, 1);
   job.wait_for(0, "a");  // chip 1 waits for chip 0, whose loop waits for a lock
@@ -609,6 +626,29 @@ TEST(Why, EveryRootSaysWhatToDo) {
     add_fixes(roots, MadeJob(1, 1).snapshot);
     EXPECT_FALSE(roots[0].fix.empty()) << to_string(static_cast<Cause>(cause));
   }
+}
+
+/// All actors have ended, but the job hasn't, and no actor waits for another one.
+TEST(Why, AnUnknownCauseSaysWhatToDo) {
+  MadeJob job(2, 1);
+  for (int i = 0; i < 2; ++i) job.worker(i).state = job.chip(i).state = ActorState::ended;
+  const Why why = explain(job);
+  expect_answer(
+      why, 13,
+      "unknown  nothing has moved for 41 s, but no actor is known that others wait for\n"
+      "  fix:   weft inspect actors 0123456789abcdef0123456789abcdef shows what every actor "
+      "does; kill -QUIT 4711 4712 writes the stacks of the workers into their logs; "
+      "kill -TERM 4700 ends the job\n");
+  EXPECT_EQ(nlohmann::json::parse(to_json(why))["fix"], why.fix);
+}
+
+/// SIGQUIT would end a program whose own thread runs the loop.
+TEST(Why, AnUnknownCauseInOneProcessGivesNoCommandThatEndsIt) {
+  MadeJob job(1, 1);
+  job.worker(0).state = job.chip(0).state = ActorState::ended;
+  job.worker(0).pid = job.chip(0).pid = 4700;
+  EXPECT_EQ(explain(job).verdict, Verdict::unknown);
+  EXPECT_EQ(explain(job).fix.find("QUIT"), std::string::npos) << explain(job).fix;
 }
 
 TEST(Why, WhatOthersWroteIsHarmless) {
