@@ -66,10 +66,11 @@ void JobOutcome::on_job_ended(std::optional<Failure> failure, Time now) {
   job_failure_ = std::move(failure);
 }
 
-/// Ends the program if its loop still runs although a signal came, because a thread that doesn't
-/// return can only be ended with its process.
+/// Ends the program if its loop still runs although a SIGTERM or a second signal came, because a
+/// thread that doesn't return can only be ended with its process.
 void JobOutcome::end_if_stuck(Actions& actions) const {
-  if (local_loop_runs_ && last_signal_ != 0) actions.push_back(EndProgram{last_signal_});
+  const int signal = last_signal_ != 0 ? last_signal_ : first_term_ ? SIGTERM : 0;
+  if (local_loop_runs_ && signal != 0) actions.push_back(EndProgram{signal});
 }
 
 JobOutcome::Actions JobOutcome::on_time(Time now) {

@@ -131,6 +131,15 @@ TEST_F(JobOutcomeTest, ASecondSignalEndsTheProgramOfALoopThatDoesNotReturn) {
   EXPECT_EQ(signal(SIGTERM, 1003), "drop output") << "it has returned";
 }
 
+/// The loop may compile a program for a long time, and nobody sends SIGTERM twice.
+TEST_F(JobOutcomeTest, OneSigtermEndsTheProgramOfALoopThatDoesNotReturnInItsGrace) {
+  outcome.on_local_loop(true);
+  EXPECT_EQ(signal(SIGTERM, 0), "preempt");
+  outcome.on_job_ended(kCancelled, at(25'000));
+  EXPECT_EQ(words(outcome.on_time(at(26'000))),
+            "kill, drop output, end by " + std::to_string(SIGTERM) + ", warn");
+}
+
 TEST_F(JobOutcomeTest, NoProcessIsStartedForAJobThatIsOver) {
   EXPECT_TRUE(outcome.goes_on());
   outcome.on_job_ended({}, kStart);
