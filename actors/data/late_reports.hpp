@@ -12,4 +12,8 @@ namespace weft {
 /// Throws io. Must only be called if the job is dead.
 void add_late_reports(const std::string& run_dir, const std::string& log, std::uint64_t step);
 
+/// Does the same for the job whose board has this id and whose folder is in this control root.
+/// Throws the errors of Board::open(), too.
+void add_late_reports_of(const std::string& memory_id, const std::string& root, std::uint64_t step);
+
 }  // namespace weft

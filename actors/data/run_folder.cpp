@@ -210,9 +210,10 @@ RunFolder::RunFolder(const std::string& path) : path_(path) {
   if (whole != text) write(file, whole, std::ios::trunc);
 }
 
-std::string RunFolder::last_row() const {
-  const std::vector<std::string> lines = lines_of(text_of(path_ + "/progress.csv"));
-  return lines.size() < 2 ? "" : lines.back();
+std::vector<std::string> RunFolder::rows() const {
+  std::vector<std::string> lines = lines_of(text_of(path_ + "/progress.csv"));
+  if (!lines.empty()) lines.erase(lines.begin());
+  return lines;
 }
 
 void RunFolder::require() const {

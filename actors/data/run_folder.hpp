@@ -31,8 +31,8 @@ class RunFolder {
   void add(const Metrics& report);
   /// Returns the row that add() writes for a report without new keys.
   std::string row_of(const Metrics& report) const { return csv_row(report); }
-  /// Returns the last row of progress.csv; "" if it has none.
-  std::string last_row() const;
+  /// Returns the rows of progress.csv, without the names of its columns.
+  std::vector<std::string> rows() const;
   /// Removes the checkpoint folders of steps before `needed_step`, but keeps the last `max_to_keep`
   /// of all folders. If `max_to_keep` is 0, removes none.
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;

@@ -349,6 +349,84 @@ TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   EXPECT_EQ(segments(job), 0U);
 }
 
+/// Returns the values of the named columns in the rows of all these runs' progress.csv files; "" if
+/// a run doesn't have the column. Leaves out rows that don't have the first of the columns.
+std::vector<std::vector<std::string>> rows_of(const std::vector<std::string>& runs,
+                                              const std::vector<std::string>& columns) {
+  const auto fields_of = [](const std::string& line) {
+    std::vector<std::string> fields(1);
+    bool quoted = false;
+    for (const char c : line) {
+      if (c == '"') quoted = !quoted;
+      if (c == ',' && !quoted) {
+        fields.emplace_back();
+      } else {
+        fields.back() += c;
+      }
+    }
+    return fields;
+  };
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& run : runs) {
+    std::ifstream file(run + "/progress.csv");
+    std::string line;
+    std::getline(file, line);
+    const std::vector<std::string> names = fields_of(line);
+    while (std::getline(file, line)) {
+      const std::vector<std::string> fields = fields_of(line);
+      std::vector<std::string>& row = rows.emplace_back();
+      for (const std::string& column : columns) {
+        const auto place =
+            static_cast<std::size_t>(std::ranges::find(names, column) - names.begin());
+        row.push_back(place < names.size() ? fields.at(place) : "");
+      }
+      if (row.front().empty()) rows.pop_back();
+    }
+  }
+  return rows;
+}
+
+/// The columns of digits' reports that don't depend on time.
+const std::vector<std::string> kColumns{"step", "epoch", "loss", "test_accuracy"};
+
+TEST_F(Rescue, ByHandLosesNoReport) {
+  std::mt19937_64 random(8);
+  AppProcess app(digits({"--max-failures", "3"}), here());
+  const std::string job = app.job().substr(0, 32);
+  ASSERT_TRUE(let_run(job, 0, random));
+  const std::string run = Board::open(job, true).header().run_dir;
+  kill_trainer(app, job);
+  ASSERT_EQ(weft({"rescue", job}).first, 0);
+  AppProcess last(digits(), here());
+  EXPECT_EQ(last.wait(), 0) << last.output();
+  fs::remove_all(saved());
+  EXPECT_EQ(rows_of({run, last.result().at("run_dir")}, kColumns),
+            rows_of({undisturbed().at("run_dir")}, kColumns));
+}
+
+/// Kills the trainer of a launched digits several times. In the runs' progress.csv no report is
+/// missing, and none is there twice.
+TEST_F(Rescue, LaunchLosesNoReport) {
+  std::mt19937_64 random(7);
+  AppProcess app(launch_digits("-1"), here());
+  std::string job = app.job().substr(0, 32);
+  std::vector<std::string> runs{Board::open(job, true).header().run_dir};
+  std::uint64_t step = 0;
+  for (int kills = 0; kills < 4; ++kills) {
+    if (!let_run(job, step, random)) break;
+    ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
+    const std::string again = app.wait_for_line("it is started again and continues at step");
+    ASSERT_NE(again, "") << app.output();
+    step = std::stoull(again.substr(again.rfind(' ')));
+    const std::string line = app.wait_for_line("job ");
+    job = line.substr(line.find("job ") + 4, 32);
+    runs.push_back(Board::open(job, true).header().run_dir);
+  }
+  EXPECT_EQ(app.wait(), 0) << app.output();
+  EXPECT_GT(runs.size(), 1U);
+  EXPECT_EQ(rows_of(runs, kColumns), rows_of({undisturbed().at("run_dir")}, kColumns));
+}
+
 /// After the trainer's death, another job of the same user removes the memory of dead jobs before
 /// the launcher has read it.
 TEST_F(Rescue, LaunchLosesNoStepToAnotherJobThatBegins) {

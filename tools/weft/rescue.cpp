@@ -14,6 +14,7 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "actors/data/late_reports.hpp"
 #include "data/files/utf8.hpp"
 #include "inspect/hosts/host_list.hpp"
 #include "inspect/snapshot/json_text.hpp"
@@ -104,6 +105,16 @@ std::string names_of(const std::vector<int>& hosts, const DeadJob& dead) {
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
+/// Writes the reports that the trainer had not yet written. If that fails, prints the reason.
+void keep_reports(const DeadJob& dead, std::uint64_t step) {
+  try {
+    add_late_reports_of(dead.memory_id, dead.root, step);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "the last reports of job {} aren't in its progress.csv: {}\n", dead.job,
+               visible(e.what()));
+  }
+}
+
 /// Saves the parts of a job that are on this machine. Returns the results in the same order.
 std::vector<Rescued> rescue_all(const std::vector<DeadJob>& parts, const RescueOptions& options) {
   const auto patience =
@@ -168,6 +179,7 @@ int run(const RescueOptions& options) {
     for (std::size_t i = 0; i < parts.size(); ++i) print_saved(parts[i], all[i]);
     print_hosts(parts, saved);
   }
+  for (const DeadJob& dead : parts) keep_reports(dead, saved.step);
   std::vector<std::string> left;
   for (const DeadJob& dead : parts) {
     if (options.keep_memory) break;

@@ -11,7 +11,6 @@
 #include "actors/data/late_reports.hpp"
 #include "data/files/utf8.hpp"
 #include "transport/board/board.hpp"
-#include "transport/job/job_folder.hpp"
 #include "transport/job/remains.hpp"
 #include "transport/resume/rescue.hpp"
 #include "transport/resume/rescue_note.hpp"
@@ -53,10 +52,7 @@ void bury_job_of(pid_t trainer) {
 /// Writes the reports that the trainer had not yet written. If that fails, prints the reason.
 void keep_reports(const JobRemains& remains, std::uint64_t step) {
   try {
-    const std::string run_dir = Board::open(remains.job, true).header().run_dir;
-    for (const std::string& root : remains.roots) {
-      add_late_reports(run_dir, folder_in(root, remains.job) + "/control.reports", step);
-    }
+    for (const std::string& root : remains.roots) add_late_reports_of(remains.job, root, step);
   } catch (const std::exception& e) {
     fmt::print(stderr, "weft launch: the last reports of job {} aren't in its progress.csv: {}\n",
                remains.job, visible(e.what()));

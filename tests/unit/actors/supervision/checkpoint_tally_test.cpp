@@ -115,6 +115,17 @@ TEST(CheckpointTally, ASaveFailsThoughTheLastPartIsWritten) {
   EXPECT_EQ(words(tally.save_ended(ended(5, 1, 1))), Words()) << "told once";
 }
 
+/// All loops throw the message of the save, so each of them seems to have failed.
+TEST(CheckpointTally, KnowsWhoseFailureEndedALoop) {
+  CheckpointTally tally(3);
+  EXPECT_FALSE(tally.culprit("worker 2: disk full")) << "nothing has been saved";
+  tally.part_written(failed(2, 5, "disk full"));
+  EXPECT_EQ(tally.culprit("save() at train.cpp:9: worker 2: disk full"), 2);
+  EXPECT_FALSE(tally.culprit("boom"));
+  tally.begin_generation(2, 3);
+  EXPECT_FALSE(tally.culprit("worker 2: disk full")) << "that save is over";
+}
+
 SaveEnded copied(int worker, std::uint64_t save) {
   SaveEnded copy = ended(save);
   copy.worker = worker;

@@ -78,6 +78,26 @@ TEST_F(JobRecoveryTest, AKilledWorkerEndsTheGenerationAndIsStartedAgain) {
   EXPECT_EQ(job.recovery().failures()[0].signal, 9);
 }
 
+/// Worker 2's disk is full. The save fails in all loops, and worker 0's loop is the first to throw.
+TEST_F(JobRecoveryTest, BlamesTheWorkerThatCouldNotWriteItsPartOfASave) {
+  JobState job = running({.max_failures = 0});
+  for (const int worker : {2, 0, 1}) {
+    PartWritten part{.worker = worker, .step = 7, .save = 7};
+    if (worker == 2) {
+      part.error = static_cast<std::uint8_t>(Errc::no_space);
+      part.message = "disk full";
+    }
+    job.checkpoints().part_written(part);
+  }
+  LoopEnded thrown = failed(0, Errc::no_space);
+  thrown.message = "worker 2: disk full";
+  job.loop_ended(thrown, 7);
+  ASSERT_TRUE(job.failure());
+  EXPECT_EQ(job.failure()->worker, 2);
+  EXPECT_EQ(job.failure()->pid, 102);
+  EXPECT_NE(job.failure()->message.find("worker 2: disk full"), std::string::npos);
+}
+
 TEST_F(JobRecoveryTest, GoesOnAtTheCommonStepOnceAllAreThere) {
   JobState job = unwinding();
   EXPECT_EQ(words(job.unwound(0, 2, 7)), "");
