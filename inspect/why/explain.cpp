@@ -110,8 +110,8 @@ Verdict verdict_of(const Root& root, const Patience& patience) {
     case Cause::held: return if_over(root.since_s > patience.stop_s, Verdict::held);
     case Cause::blocked: return if_over(root.since_s > patience.wait_s, Verdict::hung);
     case Cause::compiling:
-    case Cause::loading:  // no hang while the thread uses its core
-      return if_over(root.core_percent <= 0 && patience.idle_s > patience.wait_s, Verdict::hung);
+    case Cause::loading:
+      return if_over(!root.works && patience.idle_s > patience.wait_s, Verdict::hung);
     case Cause::slow: return Verdict::slow;
     default: return if_over(patience.idle_s > patience.wait_s, Verdict::hung);
   }

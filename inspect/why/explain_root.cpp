@@ -236,6 +236,8 @@ bool explain_compiling(Root& root, const RootView& view, const ActorRow& loop) {
   root.core_percent =
       is_loop ? core_percent(view, id_of(root), root.tid)
               : core_percent(view, view.before.process(id_of(root)), view.now.process(id_of(root)));
+  // On a loaded machine a thread may get no core for longer than the time between two snapshots.
+  root.works = root.core_percent > 0 || compiles(view.now, *row);
   add_program(root, *row);
   return true;
 }

@@ -77,17 +77,6 @@ class Moves {
   bool in_vain_;
 };
 
-/// Returns whether the actor compiles and gets a core. The compiler of a chip's programs may use
-/// threads of its own.
-bool compiles(const Snapshot& snapshot, const ActorRow& row) {
-  if (row.state != ActorState::compiling) return false;
-  const ProcessState* process = snapshot.process(row);
-  if (process == nullptr) return false;
-  return std::ranges::any_of(process->threads, [&](const ThreadState& thread) {
-    return thread.state == 'R' && (row.kind == ActorKind::device || thread.tid == row.tid);
-  });
-}
-
 }  // namespace
 
 double patience_s(const Snapshot& snapshot) {
@@ -119,6 +108,15 @@ double idle_s(const Snapshot& snapshot, int worker) {
     if (row.worker == worker) last = std::max(last, moves.last(row));
   }
   return seconds_after(snapshot, last);
+}
+
+bool compiles(const Snapshot& snapshot, const ActorRow& row) {
+  if (row.state != ActorState::compiling) return false;
+  const ProcessState* process = snapshot.process(row);
+  if (process == nullptr) return false;
+  return std::ranges::any_of(process->threads, [&](const ThreadState& thread) {
+    return thread.state == 'R' && (row.kind == ActorKind::device || thread.tid == row.tid);
+  });
 }
 
 std::optional<double> awaits_commands_s(const Snapshot& snapshot) {

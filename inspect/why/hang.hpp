@@ -23,6 +23,10 @@ double idle_s(const Snapshot& snapshot);
 /// Returns the seconds since the worker or one of its chips has moved, by the rules above.
 double idle_s(const Snapshot& snapshot, int worker);
 
+/// Returns whether the actor compiles or loads, and a thread that does so runs or waits for a core.
+/// The compiler of a chip's programs may use threads of its own.
+bool compiles(const Snapshot& snapshot, const ActorRow& row);
+
 /// Returns for how many seconds all loops that haven't ended have waited for commands
 /// (TrainContext::wait_commands()); nothing if one of these loops doesn't.
 std::optional<double> awaits_commands_s(const Snapshot& snapshot);

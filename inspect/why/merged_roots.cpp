@@ -39,6 +39,7 @@ void merge(Root& into, const Root& root) {
   append(into.pids, root.pids);
   into.since_s = std::min(into.since_s, root.since_s);
   into.core_percent = std::max(into.core_percent, root.core_percent);
+  into.works = into.works || root.works;
   into.actor = into.chips.empty() ? workers_text(into.workers)
                                   : fmt::format("chips {} of {}", ranges_text(into.chips),
                                                 workers_text(into.workers));

@@ -68,6 +68,7 @@ struct Root {
   int pid = 0;
   int tid = 0;
   int core_percent = -1;  ///< core use of thread `tid` between the snapshots; -1: unknown
+  bool works = false;     ///< compiles or loads, and uses a core or waits for one
   double since_s = -1;    ///< how long the cause has lasted; negative if unknown
   std::uint64_t step = 0;
   std::string collective{};  ///< the actor's current or last collective

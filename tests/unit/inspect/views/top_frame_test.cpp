@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "inspect/views/colours.hpp"
 #include "inspect/views/job_views.hpp"
 #include "tests/unit/inspect/made_job.hpp"
 
@@ -148,6 +149,15 @@ TEST(JobViews, AStoppedJobIsStoppedAndAHungOneHung) {
   const MadeJob job(2, 1);
   EXPECT_NE(ps_text(std::span(&job.snapshot, 1)).find("hung   41 s"), std::string::npos)
       << ps_text(std::span(&job.snapshot, 1));
+}
+
+TEST(JobViews, ACancelledJobIsNotRed) {
+  MadeJob job(2, 1);
+  job.snapshot.status = JobStatus::cancelled;
+  const std::string text = ps_text(std::span(&job.snapshot, 1));
+  EXPECT_NE(text.find(" cancelled "), std::string::npos) << text;
+  EXPECT_EQ(colour_of("cancelled"), "");
+  EXPECT_EQ(colour_of("failed"), kRed);
 }
 
 /// Every table uses the same heading for the same thing. Headings are in small letters, except for

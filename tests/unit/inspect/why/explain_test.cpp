@@ -411,14 +411,15 @@ TEST(Why, ALoopThatIsBusyWhileAnotherWaitsForCommandsIsAccused) {
   EXPECT_EQ(why.roots[0].workers, (std::vector<int>{0}));
 }
 
-MadeJob loading_job() {
+/// Returns a job whose chips load a plan in threads of this state.
+MadeJob loading_job(char state = 'S') {
   MadeJob job(2, 1);
   for (int w = 0; w < 2; ++w) job.worker(w).state = ActorState::running;
   for (int c = 0; c < 2; ++c) {
     job.chip(c).state = ActorState::compiling;
     job.chip(c).source = "the sync at train.cpp:41";
     job.chip(c).tid = 5000 + c;
-    job.process(c).threads.push_back({.tid = 5000 + c, .state = 'R'});
+    job.process(c).threads.push_back({.tid = 5000 + c, .state = state});
   }
   return job;
 }
@@ -438,6 +439,13 @@ TEST(Why, APlanWhoseLoadGetsOnIsNoHang) {
   // The compiler of a plug-in uses threads of its own.
   for (int c = 0; c < 2; ++c) now.process(c).core_ns = MadeJob::kSecond / 10;
   EXPECT_EQ(weft::explain(before.snapshot, now.snapshot).verdict, Verdict::waits);
+}
+
+/// On a loaded machine a thread may wait for a core for longer than the time between two snapshots.
+TEST(Why, APlanWhoseLoadWaitsForACoreIsNoHang) {
+  const MadeJob job = loading_job('R');
+  EXPECT_FALSE(is_hung(job.snapshot, 1));
+  EXPECT_EQ(explain(job).verdict, Verdict::waits);
 }
 
 TEST(Why, AProgramThatDoesNotEndIsNamedWithItsCompiler) {
