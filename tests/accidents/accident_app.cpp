@@ -23,6 +23,7 @@ struct Options {
   double hang_warning_s = 0.5;
   double grace_s = 0;
   int max_failures = 0;
+  int ops = 60000;
 };
 
 void loop(weft::TrainContext& ctx, const weft::Config& config) { run_stage(ctx, config); }
@@ -52,7 +53,7 @@ class Announce : public weft::Callback {
 int run(const Options& options) {
   const int chips = std::max(options.workers, 1);
   weft::Trainer trainer(
-      loop, {.loop_config = {{"mode", options.mode}, {"file", options.file}},
+      loop, {.loop_config = {{"mode", options.mode}, {"file", options.file}, {"ops", options.ops}},
              .scaling = {.num_workers = options.workers, .chips_per_worker = 1},
              .backend = {.spmd = {.mesh_shape = {chips}, .axis_names = {"data"}}},
              .run = {.name = "accident",
@@ -79,6 +80,7 @@ int main(int argc, char** argv) {
   app.add_option("--hang-warning", options.hang_warning_s);
   app.add_option("--grace", options.grace_s);
   app.add_option("--max-failures", options.max_failures);
+  app.add_option("--ops", options.ops, "length of the chain that the mode long_compile compiles");
   CLI11_PARSE(app, argc, argv);
   return run(options);
 }

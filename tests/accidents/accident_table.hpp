@@ -32,6 +32,7 @@ struct Accident {
   std::vector<std::string> afterwards{};
   bool is_killed = false;  ///< the worker doesn't end when it is told to, so the trainer kills it
   int workers = 3;
+  const char* patience = "0.3";  ///< the --patience of `weft inspect why`
 };
 
 const std::vector<Accident>& accidents();
@@ -42,6 +43,7 @@ struct Healthy {
   const char* mode;
   enum class Hand { none, strace, stop_and_continue } hand = Hand::none;
   int workers = 3;
+  bool is_stored = false;  ///< an earlier job has stored the plans of this one
 };
 const std::vector<Healthy>& healthy_jobs();
 

@@ -47,8 +47,8 @@ struct Answer {
   std::string text{};
 };
 
-Answer ask(const std::string& job, std::vector<std::string> before = {}) {
-  before.insert(before.end(), {WEFT, "inspect", "why", job, "--patience", "0.3"});
+Answer ask(const std::string& job, const char* patience, std::vector<std::string> before = {}) {
+  before.insert(before.end(), {WEFT, "inspect", "why", job, "--patience", patience});
   AppProcess why(before);
   const int code = why.wait();
   return {code, why.output()};
@@ -70,6 +70,12 @@ void expect_none(const std::string& text, const std::vector<std::string>& words)
   }
 }
 
+/// The number of ops in the chain that the mode long_compile compiles.
+std::string ops_of_chain() {
+  const char* const text = std::getenv("WEFT_CHAIN_OPS");
+  return text != nullptr ? text : "60000";
+}
+
 std::vector<std::string> words_of_app(const std::string& mode, int workers,
                                       const TemporaryFolder& folder) {
   return {ACCIDENT_APP,
@@ -82,14 +88,21 @@ std::vector<std::string> words_of_app(const std::string& mode, int workers,
           "--checkpoints",
           workers == 0 ? "" : folder.path() + "/checkpoints",
           "--file",
-          folder.path() + "/shared"};
+          folder.path() + "/shared",
+          "--ops",
+          ops_of_chain()};
 }
+
+struct AppOptions {
+  std::vector<std::string> more{};  ///< further words
+  std::string plans{};              ///< the folder that stores plans for later jobs; "": none
+};
 
 /// Runs accident_app. The destructor kills the job and removes its shared memory.
 class Job {
  public:
-  Job(const std::string& mode, int workers)
-      : app_(words_of_app(mode, workers, folder_)),
+  Job(const std::string& mode, int workers, const AppOptions& options = {})
+      : app_(words(mode, workers, options), variables(options)),
         run_(app_.wait_for_line("run ").substr(4)),
         job_(app_.job()) {}
   ~Job() {
@@ -117,12 +130,35 @@ class Job {
   }
 
  private:
+  std::vector<std::string> words(const std::string& mode, int workers,
+                                 const AppOptions& options) const {
+    std::vector<std::string> all = words_of_app(mode, workers, folder_);
+    all.insert(all.end(), options.more.begin(), options.more.end());
+    return all;
+  }
+  static std::vector<std::string> variables(const AppOptions& options) {
+    if (options.plans.empty()) return {};
+    return {"WEFT_COMPILE_CACHE=" + options.plans};
+  }
+
   const TemporaryFolder folder_;
   AppProcess app_;
   const std::string run_;
   const std::string job_;
   bool has_ended_ = false;
 };
+
+/// Runs a job like this one until its plans are stored in the folder.
+void store_plans(const Healthy& healthy, const std::string& folder) {
+  Job job(healthy.mode, healthy.workers, {.plans = folder});
+  ASSERT_NE(job.app().wait_for_line("ran_chain"), "") << job.app().output();
+}
+
+/// Waits until the board shows that worker 1 reads an item of a dataset.
+void wait_for_item(const Job& job) {
+  testing::wait_until(
+      [&] { return Board::open(job.id(), true).readable_rows().at(2).inside_number >= 0; });
+}
 
 /// Returns whether this command exists on this machine and succeeds.
 bool can(const std::vector<std::string>& words) {
@@ -145,13 +181,13 @@ void ask_living(const Accident& accident, const std::string& job,
   never.emplace_back("LOST");
   Answer answer;
   do {
-    answer = ask(job, prefix_of(accident.hand));
+    answer = ask(job, accident.patience, prefix_of(accident.hand));
     expect_none(answer.text, never);
     if (answer.text.find("\n  stack ") != std::string::npos) GTEST_SKIP() << answer.text;
   } while ((answer.code != accident.code || !has_all(answer.text, says)) &&
            !::testing::Test::HasFailure() && Clock::now() < deadline);
   for (int i = 0; i < kAnswers; ++i) {
-    if (i > 0) answer = ask(job, prefix_of(accident.hand));
+    if (i > 0) answer = ask(job, accident.patience, prefix_of(accident.hand));
     EXPECT_EQ(answer.code, accident.code) << answer.text;
     expect_words(answer.text, says);
     expect_none(answer.text, never);
@@ -177,9 +213,9 @@ std::vector<std::string> with_line(std::vector<std::string> words, const std::st
 }
 
 void ask_dead(const Accident& accident, const Job& job, const std::vector<std::string>& says) {
-  Answer answer = ask(job.id());
+  Answer answer = ask(job.id(), accident.patience);
   // Another job may have started meanwhile and removed this job's memory.
-  if (answer.code == 2) answer = ask(job.run());
+  if (answer.code == 2) answer = ask(job.run(), accident.patience);
   expect_words(answer.text,
                with_line(accident.afterwards.empty() ? says : accident.afterwards, answer.text));
   expect_none(answer.text, accident.never);
@@ -223,7 +259,9 @@ TEST_P(Accidents, IsToldRightAndNobodyElseAccused) {
     probe.emplace_back("/bin/true");
     if (!can(probe)) GTEST_SKIP() << "this system permits no such namespace";
   }
-  Job job(accident.mode, accident.workers);
+  AppOptions options;
+  if (accident.hand == Hand::no_trainer) options.more = {"--hang-warning", "0"};
+  Job job(accident.mode, accident.workers, options);
   std::vector<std::string> says = accident.says;
   if (accident.hand == Hand::ends) {
     job.end(0);
@@ -231,6 +269,7 @@ TEST_P(Accidents, IsToldRightAndNobodyElseAccused) {
   }
   ASSERT_NO_FATAL_FAILURE(job.wait_until_staged());
   if (accident.hand == Hand::no_trainer) {
+    if (std::string(accident.mode) == "loader") wait_for_item(job);
     job.end(SIGKILL);
     return ask_dead(accident, job, says);
   }
@@ -259,6 +298,31 @@ TEST_P(Accidents, IsToldRightAndNobodyElseAccused) {
   debugger.reset();
   job.end(accident.is_killed ? SIGKILL : SIGTERM);
   ask_dead(accident, job, says);
+}
+
+/// Every log names the place of every worker's throw.
+TEST(Throws, OfAllWorkersAreInAllLogs) {
+  Job job("throw_all", 3);
+  job.end(0);
+  for (const char* name : {"trainer", "worker-0", "worker-1", "worker-2"}) {
+    std::ifstream file(fmt::format("{}/{}.log", job.run(), name));
+    const std::string log{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_NE(log.find("thrown at throw_here("), std::string::npos) << name << "\n" << log;
+  }
+}
+
+/// The compiler doesn't look for signals, and without workers its thread can only be ended with the
+/// program.
+TEST(Sigterm, EndsAJobThatCompilesForLong) {
+  for (const int workers : {2, 0}) {
+    Job job("long_compile", workers);
+    ASSERT_NO_FATAL_FAILURE(job.wait_until_staged());
+    testing::wait_until([&] {
+      return Board::open(job.id(), true).readable_rows().at(1).state == ActorState::compiling;
+    });
+    job.end(SIGTERM);
+    EXPECT_EQ(job.app().output().find("ran_chain"), std::string::npos) << job.app().output();
+  }
 }
 
 TEST(ListOfJobs, SaysThatACallbackBlocksTheTrainer) {
@@ -338,7 +402,10 @@ class HealthyJobs : public ::testing::TestWithParam<Healthy> {};
 TEST_P(HealthyJobs, AreNeverCalledHungAndNeverAccused) {
   constexpr int kBetweenLooksMs = 10;
   const Healthy& healthy = GetParam();
-  Job job(healthy.mode, healthy.workers);
+  const TemporaryFolder folder;
+  const std::string plans = healthy.is_stored ? folder.path() : "";
+  if (healthy.is_stored) store_plans(healthy, plans);
+  Job job(healthy.mode, healthy.workers, {.plans = plans});
   ASSERT_NO_FATAL_FAILURE(job.wait_until_staged());
   std::optional<AppProcess> strace;
   std::optional<StopAndContinue> stops;

@@ -34,10 +34,12 @@ namespace {
 
 constexpr std::uint64_t kStep = 3;
 
-void say_staged() {
-  fmt::print("staged {}\n", ::getpid());
+void say(const char* word) {
+  fmt::print("{} {}\n", word, ::getpid());
   std::fflush(stdout);
 }
+
+void say_staged() { say("staged"); }
 
 /// Runs steps in which each worker waits for all other workers.
 class Steps {
@@ -231,12 +233,22 @@ void hold_lock(Stage& stage, const std::function<void()>& lock) {
   }
 }
 
+/// Throws when all workers are here, so that no worker is told of another's exception before.
+void throw_together(Stage& stage) {
+  const auto file_of = [&](int rank) { return fmt::format("{}.{}", stage.file(), rank); };
+  ::close(::open(file_of(stage.rank).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  for (int rank = 0; rank < stage.ctx.world_size(); ++rank) {
+    while (::access(file_of(rank).c_str(), F_OK) != 0) ::sched_yield();
+  }
+  throw_here();
+}
+
 /// Returns accidents of all workers at step 3, or of the victim while the others run the same code.
 const std::map<std::string, Act>& common_accidents() {
   static const std::map<std::string, Act> all{
       {"loader", [](Stage& stage) { read_items(stage, wait_for_disk); }},
       {"throw_item", [](Stage& stage) { read_items(stage, throw_here); }},
-      {"throw_all", [](Stage&) { throw_here(); }},
+      {"throw_all", throw_together},
       {"large_array",
        [](Stage&) {
          weft::sum(weft::to_device(std::vector<float>(16 << 20), {16 << 20})).to_vector();
@@ -347,14 +359,18 @@ const std::map<std::string, Act>& habits() {
   return all;
 }
 
-/// Does what the odd but healthy modes do before the first step.
-void begin(const std::string& mode, Stage& stage) {
-  if (mode == "long_compile" || mode == "slow_first_batch" || mode == "long_host_work") {
-    if (stage.rank == 0) say_staged();
-    if (mode == "long_compile") run_chain(250);
-    if (mode == "slow_first_batch") work_for(1.5);
-    if (mode == "long_host_work") work_for(stage.is_victim ? 1.5 : 0.01);
-  }
+/// Returns what the modes with a long beginning do before the first step.
+const std::map<std::string, Act>& beginnings() {
+  static const std::map<std::string, Act> all{
+      {"long_compile",
+       [](Stage& stage) {
+         run_chain(stage.config["ops"]);
+         say("ran_chain");
+       }},
+      {"slow_first_batch", [](Stage& stage) { read_items(stage, [] { work_for(1.5); }); }},
+      {"long_host_work", [](Stage& stage) { work_for(stage.is_victim ? 1.5 : 0.01); }},
+  };
+  return all;
 }
 
 }  // namespace
@@ -381,7 +397,10 @@ void run_stage(weft::TrainContext& ctx, const weft::Config& config) {
   const auto accident = accidents().find(mode);
   const auto common = common_accidents().find(mode);
   const auto habit = habits().find(mode);
-  begin(mode, stage);
+  if (const auto beginning = beginnings().find(mode); beginning != beginnings().end()) {
+    if (stage.rank == 0) say_staged();
+    beginning->second(stage);
+  }
   for (;;) {
     const std::uint64_t step = ctx.step();
     const bool at = step == kStep;
