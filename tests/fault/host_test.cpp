@@ -221,11 +221,37 @@ TEST(Host, ATrainerThatIsKilledLeavesNoTensors) {
   EXPECT_EQ(next.wait(), 0) << next.output();
 }
 
+/// Returns words that run fault_app after commands of a shell, such as `ulimit -f 100000`.
+std::vector<std::string> fault_app_after(const std::string& commands) {
+  return {"/bin/sh", "-c", commands + " && exec \"$@\" 2>&1", "sh", FAULT_APP, "--json", "{json}"};
+}
+
 TEST(Host, ALimitOfFileSizesIsAnErrorThatNamesIt) {
-  AppProcess app(
-      {"/bin/sh", "-c", "ulimit -f 100000; exec \"$@\" 2>&1", "sh", FAULT_APP, "--json", "{json}"});
+  AppProcess app(fault_app_after("ulimit -f 100000"));
   EXPECT_NE(app.wait(), 128 + SIGXFSZ);
   EXPECT_NE(app.output().find("ulimit -f unlimited"), std::string::npos) << app.output();
+}
+
+TEST(Host, AStackThatIsTooSmallIsAnErrorThatNamesItsLimit) {
+  for (const char* kib : {"64", "511"}) {
+    AppProcess app(fault_app_after(fmt::format("ulimit -s {}", kib)));
+    EXPECT_NE(app.wait(), 128 + SIGSEGV);
+    const std::string has = fmt::format("a thread's stack has {} KiB", kib);
+    EXPECT_NE(app.output().find(has), std::string::npos) << app.output();
+    EXPECT_NE(app.output().find("ulimit -s 8192"), std::string::npos) << app.output();
+  }
+}
+
+TEST(Host, AMissingProcIsAnErrorThatNamesIt) {
+  if (AppProcess({"/usr/bin/unshare", "--mount", "/bin/true"}).wait() != 0) {
+    GTEST_SKIP() << "this system permits no mount namespace";
+  }
+  std::vector<std::string> words = fault_app_after("mount -t tmpfs tmpfs /proc");
+  words.insert(words.begin(), {"/usr/bin/unshare", "--mount"});
+  AppProcess app(words);
+  EXPECT_NE(app.wait(), 0);
+  EXPECT_NE(app.output().find("/proc/self/exe can't be read"), std::string::npos) << app.output();
+  EXPECT_NE(app.output().find("mount -t proc"), std::string::npos) << app.output();
 }
 
 TEST(Host, WorkersEndWithATrainerThatIsKilledAndTheNextJobCleansUp) {

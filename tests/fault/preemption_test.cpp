@@ -246,6 +246,30 @@ TEST(Preemption, MayReachAWorkerBeforeItCanPassItOn) {
   expect_words(result, {"worker 1 was ended by SIGTERM"});
 }
 
+/// Returns the output of `weft inspect` with these words.
+std::string inspect(std::vector<std::string> words) {
+  words.insert(words.begin(), {WEFT, "inspect"});
+  AppProcess command(words);
+  EXPECT_EQ(command.wait(), 0) << command.output();
+  return command.output();
+}
+
+TEST(Preemption, IsNoFailureInItsResultAndItsViews) {
+  EndlessApp app({"--mode", "saves"});
+  app.wait_for_step(5);
+  ::kill(app.pid(), SIGTERM);
+  const Json ended = failure_of(app);
+  const std::string run = ended.at("path");
+  const Json result = Json::parse(std::ifstream(run + "/result.json"));
+  EXPECT_EQ(result.at("state"), "cancelled");
+  const Json shown = Json::parse(inspect({run, "--json"}));
+  EXPECT_EQ(shown.at("state"), "cancelled");
+  EXPECT_EQ(shown.at("step"), result.at("step"));
+  EXPECT_GE(result.at("step"), 5);
+  const std::string why = inspect({"why", run});
+  EXPECT_TRUE(why.starts_with("well     ended by signal")) << why;
+}
+
 /// The program has restored SIGTERM's default action, so the signal kills the worker in its loop.
 TEST(Preemption, AWorkerThatSIGTERMKillsInItsLoopIsNoFailure) {
   FaultApp app({"--mode", "default_sigterm", "--grace", "3600", "--max-failures", "0"});
