@@ -1,4 +1,5 @@
-/// Tests that a job refuses datasets of the same form whose items differ between workers.
+/// Tests that a job refuses datasets and streams of the same form whose items differ between
+/// workers.
 
 #include <gtest/gtest.h>
 
@@ -37,6 +38,34 @@ void train(TrainContext& ctx, std::int64_t from) {
   for (const Batch& batch : loader) w.assign(w + sum(batch["x"] * batch["y"]));
 }
 
+/// A stream of the same items.
+class DifferingStream : public Stream {
+ public:
+  DifferingStream(int rank, std::int64_t from) : items_(rank, from) {}
+  std::string name() const override { return items_.name(); }
+  const std::vector<Field>& fields() const override { return items_.fields(); }
+
+ private:
+  bool next_item(ItemMemory out) override {
+    if (!skip_item()) return false;
+    items_.read({.index = index(), .epoch = epoch()}, out);
+    return true;
+  }
+  bool skip_item() override { return index() < items_.size(); }
+  void rewind_items() override {}
+
+  Differing items_;
+};
+
+void train_on_stream(TrainContext& ctx, std::int64_t from) {
+  Parameter w = make_parameter("w", std::vector<float>{0}, {1});
+  auto stream = std::make_unique<DifferingStream>(ctx.world_rank(), from);
+  DeviceLoader loader(stream_items(std::move(stream), 64), {.batch_size = 8});
+  for (const Batch& batch : loader) w.assign(w + sum(batch["x"] * batch["y"]));
+}
+
+Loop stream_differs{"test.stream_differs", [](TrainContext& ctx) { train_on_stream(ctx, 8); }};
+Loop stream_agrees{"test.stream_agrees", [](TrainContext& ctx) { train_on_stream(ctx, 64); }};
 Loop differs{"test.contents_differ", [](TrainContext& ctx) { train(ctx, 0); }};
 Loop differs_later{"test.contents_later", [](TrainContext& ctx) { train(ctx, 8); }};
 Loop agrees{"test.contents_agree", [](TrainContext& ctx) { train(ctx, 64); }};
@@ -61,6 +90,12 @@ TEST(Contents, OfLaterBatchesAreCompared) {
 }
 
 TEST(Contents, ThatAgreeAreLeftAlone) { expect_ok(run_loop(agrees, 2)); }
+
+TEST(Contents, OfStreamsAreCompared) {
+  expect_refused(run_loop(stream_differs, 2),
+                 {"field 'y'", "of item 8, the first of batch 1", "part-0"});
+  expect_ok(run_loop(stream_agrees, 2));
+}
 
 }  // namespace
 }  // namespace weft::contents_test
