@@ -3,8 +3,8 @@
 /// system. A message goes through a lane: 64 entries in the taker's memory, with one sender and one
 /// taker. Tensors and long bodies are in blocks of the sender's heap, and aren't copied.
 ///
-/// Invariants (tests/unit/transport/lanes/ledger_model_test.cpp explores all schedules of small
-/// cases, tests/fault/lanes kills processes at random instants):
+/// Invariants (the models in tests/unit/transport/lanes explore all schedules of small cases, and
+/// tests/fault/lanes kills processes at random instants):
 /// 1. Only its owner allocates a block. The block is free if no process holds it.
 /// 2. A process holds a block by one bit in the owner's ledger. It counts how often it holds the
 ///    block in memory of its own. To set or clear a bit twice does no harm, so the keeper can

@@ -283,5 +283,81 @@ TEST(LedgerModel, ALaneIsClearedBeforeItsDeathIsSettled) {
   EXPECT_NE(explore_reuse(true).find("a message was lost"), std::string::npos);
 }
 
+enum class LifeWords {
+  one,
+  two,                     ///< state and incarnation are two words
+  two_incarnation_second,  ///< the keeper, too, writes the state first
+};
+
+/// A slot whose first process dies and which the keeper gives to a second process, while a sender
+/// asks, at any time, whether the first one is alive.
+struct Slot {
+  bool is_alive = true;
+  std::uint8_t incarnation = 1;
+  std::uint8_t keeper = 0;
+  std::uint8_t sender = 0;
+  bool was_alive = false;  ///< the first process was alive when the sender began to ask
+  bool saw_alive = false;  ///< the state that the sender has read
+  std::uint8_t saw_incarnation = 0;
+  bool said_alive = false;
+  auto operator<=>(const Slot&) const = default;
+};
+
+std::string explore_slot(LifeWords words, bool reads_incarnation_first) {
+  const auto keeper = [=](const Slot& state, std::vector<Slot>& next) {
+    if (state.keeper == 3) return;
+    Slot& after = next.emplace_back(state);
+    const bool gives_the_state = words == LifeWords::two_incarnation_second;
+    if (state.keeper == 0) {
+      after.is_alive = false;
+    } else if (words == LifeWords::one) {
+      after.is_alive = true;
+      after.incarnation = 2;
+      after.keeper = 2;
+    } else if ((state.keeper == 1) == gives_the_state) {
+      after.is_alive = true;
+    } else {
+      after.incarnation = 2;
+    }
+    ++after.keeper;
+  };
+  const auto sender = [=](const Slot& state, std::vector<Slot>& next) {
+    if (state.sender == 3) return;
+    Slot& after = next.emplace_back(state);
+    const auto read = [&](bool incarnation) {
+      if (incarnation) {
+        after.saw_incarnation = state.incarnation;
+      } else {
+        after.saw_alive = state.is_alive;
+      }
+    };
+    if (state.sender == 0) {
+      after.was_alive = state.is_alive && state.incarnation == 1;
+    } else if (words == LifeWords::one) {
+      read(true);
+      read(false);
+      after.sender = 2;
+    } else {
+      read((state.sender == 1) == reads_incarnation_first);
+    }
+    ++after.sender;
+    after.said_alive = after.sender == 3 && after.saw_alive && after.saw_incarnation == 1;
+  };
+  return explore<Slot>({}, {{"keeper", keeper}, {"sender", sender}},
+                       [](const Slot& state, bool) -> std::string {
+                         return state.said_alive && !state.was_alive
+                                    ? "a dead process is taken for a living one"
+                                    : "";
+                       })
+      .failure;
+}
+
+TEST(LedgerModel, AStateIsNeverReadWithTheIncarnationOfAnotherProcess) {
+  constexpr std::string_view kFault = "a dead process is taken for a living one";
+  EXPECT_EQ(explore_slot(LifeWords::one, true), "");
+  EXPECT_NE(explore_slot(LifeWords::two, true).find(kFault), std::string::npos);
+  EXPECT_NE(explore_slot(LifeWords::two_incarnation_second, false).find(kFault), std::string::npos);
+}
+
 }  // namespace
 }  // namespace weft::testing::ledger_model_test
