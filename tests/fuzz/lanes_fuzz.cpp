@@ -1,6 +1,7 @@
 /// Reads the fuzz input as an entry of a lane that another process has written, and as the block
-/// with the rest of the message. Bits of the first byte make parts valid: 1 sets the block's id, 2
-/// sets that the rest of the message is in the block.
+/// with the rest of the message. Bits of the first byte make parts valid or invalid: 1 sets the
+/// block's id, 2 sets that the rest of the message is in the block, and 4 and 8 replace the block's
+/// offset and its size in the ledger by the last 8 bytes of the input.
 
 #include <algorithm>
 #include <cstring>
@@ -45,21 +46,40 @@ class System {
     std::ranges::copy(rest.first(std::min(rest.size(), block.size())), block.begin());
     if ((valid & 1U) != 0) entry.blocks[0] = block_.word;
     if ((valid & 2U) != 0) entry.is_in_block = 1;
+    LedgerRow& row = sender_->peers().own().ledger_row(block_.index());
+    const std::uint64_t offset = row.offset.load();
+    const std::uint64_t size = row.bytes.load();
+    std::uint64_t lie = 0;
+    const std::size_t lie_bytes = std::min(bytes.size(), sizeof(lie));
+    if (lie_bytes > 0) std::memcpy(&lie, bytes.last(lie_bytes).data(), lie_bytes);
+    if ((valid & 4U) != 0) row.offset.store(lie);
+    if ((valid & 8U) != 0) row.bytes.store(lie);
     entry.number.store(++taken_);
     memory.port(0).watched[0].fetch_or(std::uint64_t{1} << 1U);
     read_or_refuse(bytes, [&](std::span<const std::byte>) {
       const auto message = taker_->port(0).take();
       WEFT_CHECK(message && message->body().size() <= kBodyBytesMax, message.has_value());
       for (const BlockId held : message->blocks()) {
-        WEFT_CHECK(!taker_->blocks().bytes(held).empty(), held.word);
+        read_or_refuse(bytes, [&](std::span<const std::byte>) { read_ends(held); });
         taker_->blocks().release(held);
       }
     });
+    row.offset.store(offset);
+    row.bytes.store(size);
     // A refused message is skipped.
     WEFT_CHECK(lane.head.load() == taken_, lane.head.load(), taken_);
   }
 
  private:
+  /// Reads the first and the last byte of a block.
+  void read_ends(BlockId block) const {
+    const std::span<const std::byte> bytes = taker_->blocks().bytes(block);
+    if (bytes.empty()) return;
+    const volatile std::byte first = bytes.front();
+    const volatile std::byte last = bytes.back();
+    (void)first, (void)last;
+  }
+
   PeerTable table_ = PeerTable::create(testing::planted_job());
   std::unique_ptr<LaneNode> taker_;
   std::unique_ptr<LaneNode> sender_;

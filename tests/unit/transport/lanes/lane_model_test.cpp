@@ -8,8 +8,12 @@
 
 #include "tests/unit/transport/lanes/lane_model.hpp"
 
-namespace weft::testing::lane_model {
+namespace weft::testing::lane_model_test {
 namespace {
+
+using lane_model::Case;
+using lane_model::explore_case;
+using lane_model::Mutant;
 
 void expect_sound(const Case& which) {
   const Exploration explored = explore_case(which);
@@ -47,4 +51,4 @@ TEST(LaneModel, MutantsAreFoundOut) {
 }
 
 }  // namespace
-}  // namespace weft::testing::lane_model
+}  // namespace weft::testing::lane_model_test

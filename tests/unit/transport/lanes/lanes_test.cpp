@@ -80,6 +80,40 @@ class Lanes : public ::testing::Test {
   bool is_free_ = false;  ///< the slot of the last buried peer is free again
 };
 
+TEST_F(Lanes, RefuseBlocksThatLieOutsideOfTheirHeap) {
+  constexpr std::uint64_t kHeap = std::uint64_t{1} << 24;
+  const auto owner = join({.port_count = 2, .heap_bytes = kHeap});
+  const auto reader = join();
+  const BlockId honest = block(*owner, "text");
+  ASSERT_TRUE(send(*owner, *reader, "", {honest}));
+  const auto message = take(*reader);
+  EXPECT_EQ(text(*reader, honest, 4), "text");
+
+  LedgerRow& its = owner->peers().own().ledger_row(honest.index());
+  const std::uint64_t offset = its.offset.load();
+  const std::uint64_t bytes = its.bytes.load();
+  const auto refuse = [&](std::uint64_t its_offset, std::uint64_t its_bytes) {
+    its.offset.store(its_offset);
+    its.bytes.store(its_bytes);
+    expect_error(Errc::corrupt,
+                 {fmt::format("block 0 of process 0 has the range [{0}, {0} + {1}) of a heap of "
+                              "16777216 bytes",
+                              its_offset, its_bytes)},
+                 [&] { reader->blocks().bytes(honest); });
+  };
+  refuse(kHeap + 1, 0);
+  refuse(kHeap, 1);
+  refuse(0, kHeap + 1);
+  refuse(offset, ~std::uint64_t{0});
+  refuse(~std::uint64_t{0}, bytes);
+  its.offset.store(0);
+  its.bytes.store(kHeap);
+  EXPECT_EQ(reader->blocks().bytes(honest).size(), kHeap) << "the whole heap is no lie";
+  its.offset.store(offset);
+  its.bytes.store(bytes);
+  EXPECT_EQ(text(*reader, honest, 4), "text");
+}
+
 TEST_F(Lanes, DeliverMessagesInOrderWithTheirHeadings) {
   const auto a = join();
   const auto b = join();
