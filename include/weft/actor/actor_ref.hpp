@@ -40,7 +40,7 @@ class ActorRef {
   /// Calls an endpoint: `ref.call<&Counter::total>()`. Returns at once, unless
   /// CallOptions::wait_if_full is set and 64 messages of this process are waiting already.
   template <auto F, typename... A>
-  requires EndpointOf<F, T> && Accepts<F, A...> Future<ResultOf<F>> call(A&&... arguments)
+  requires Accepts<F, A...> Future<ResultOf<F>> call(A&&... arguments)
   const {
     return Future<ResultOf<F>>(
         detail::begin_call(actor_, id<F>(), written<F>(std::forward<A>(arguments)...), options_));
@@ -48,7 +48,7 @@ class ActorRef {
   /// Sends a message that isn't answered. An exception of the endpoint makes the actor fail. Throws
   /// peer_lost, actor_failed, timeout or overloaded if the message can't be sent.
   template <auto F, typename... A>
-  requires EndpointOf<F, T> && Accepts<F, A...>
+  requires Accepts<F, A...>
   void tell(A&&... arguments) const {
     detail::begin_tell(actor_, id<F>(), written<F>(std::forward<A>(arguments)...), options_);
   }
@@ -64,6 +64,9 @@ class ActorRef {
  private:
   template <auto F>
   static constexpr detail::EndpointId id() {
+    static_assert(EndpointOf<F, T>,
+                  "this function isn't an endpoint: add it to the actor's list, `using endpoints = "
+                  "weft::Endpoints<...>`");
     return {.index = static_cast<std::uint32_t>(detail::endpoint_index<F, typename T::endpoints>),
             .is_const = detail::SignatureOf<F>::kIsConst};
   }

@@ -30,6 +30,13 @@ template <typename T>
 concept NamedFields = std::tuple_size_v<std::remove_const_t<decltype(message_fields<T>)>> >
 0;
 
+/// The value of message_fields<T> for these fields.
+template <typename... Field>
+constexpr std::tuple<Field...> fields_of(const Field&... fields) {
+  require_field_count<sizeof...(Field)>();
+  return {fields...};
+}
+
 /// Calls f(name, member reference) for each field of a value; names are "" without WEFT_MESSAGE.
 template <typename T, typename F>
 void for_each_field(T& value, F f) {
@@ -90,37 +97,25 @@ struct MessageCodec<T> {
 
 }  // namespace weft
 
-/// Names the fields of an aggregate. Use it at namespace scope outside any namespace. Other
-/// programs then match fields by name, so fields can be added and removed.
-#define WEFT_MESSAGE(T, ...)                                   \
-  template <>                                                  \
-  inline constexpr auto weft::message_fields<T> = std::tuple { \
-    WEFT_MESSAGE_EACH(T, __VA_ARGS__)                          \
-  }
+/// Names the fields of an aggregate, at most 16. Use it at namespace scope outside any namespace.
+/// Other programs then match fields by name, so fields can be added and removed.
+#define WEFT_MESSAGE(T, ...)                      \
+  template <>                                     \
+  inline constexpr auto weft::message_fields<T> = \
+      weft::detail::fields_of(WEFT_MESSAGE_SCAN(WEFT_MESSAGE_FIELDS(T, __VA_ARGS__)))
 
-#define WEFT_MESSAGE_FIELD(T, name) \
-  weft::MessageField<T, decltype(T::name)> { #name, &T::name }
-#define WEFT_MESSAGE_EACH(T, ...)                                                       \
-  WEFT_MESSAGE_PICK(__VA_ARGS__, WEFT_MESSAGE_16, WEFT_MESSAGE_15, WEFT_MESSAGE_14,     \
-                    WEFT_MESSAGE_13, WEFT_MESSAGE_12, WEFT_MESSAGE_11, WEFT_MESSAGE_10, \
-                    WEFT_MESSAGE_9, WEFT_MESSAGE_8, WEFT_MESSAGE_7, WEFT_MESSAGE_6,     \
-                    WEFT_MESSAGE_5, WEFT_MESSAGE_4, WEFT_MESSAGE_3, WEFT_MESSAGE_2,     \
-                    WEFT_MESSAGE_1)                                                     \
-  (T, __VA_ARGS__)
-#define WEFT_MESSAGE_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, pick, ...) pick
-#define WEFT_MESSAGE_1(T, a) WEFT_MESSAGE_FIELD(T, a)
-#define WEFT_MESSAGE_2(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_1(T, __VA_ARGS__)
-#define WEFT_MESSAGE_3(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_2(T, __VA_ARGS__)
-#define WEFT_MESSAGE_4(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_3(T, __VA_ARGS__)
-#define WEFT_MESSAGE_5(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_4(T, __VA_ARGS__)
-#define WEFT_MESSAGE_6(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_5(T, __VA_ARGS__)
-#define WEFT_MESSAGE_7(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_6(T, __VA_ARGS__)
-#define WEFT_MESSAGE_8(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_7(T, __VA_ARGS__)
-#define WEFT_MESSAGE_9(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_8(T, __VA_ARGS__)
-#define WEFT_MESSAGE_10(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_9(T, __VA_ARGS__)
-#define WEFT_MESSAGE_11(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_10(T, __VA_ARGS__)
-#define WEFT_MESSAGE_12(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_11(T, __VA_ARGS__)
-#define WEFT_MESSAGE_13(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_12(T, __VA_ARGS__)
-#define WEFT_MESSAGE_14(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_13(T, __VA_ARGS__)
-#define WEFT_MESSAGE_15(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_14(T, __VA_ARGS__)
-#define WEFT_MESSAGE_16(T, a, ...) WEFT_MESSAGE_FIELD(T, a), WEFT_MESSAGE_15(T, __VA_ARGS__)
+// The preprocessor expands no macro within its own expansion, so WEFT_MESSAGE_FIELDS leaves the
+// names after the first to a later scan. There are enough scans for 60 names, so that the error for
+// over 16 names is that of fields_of().
+#define WEFT_MESSAGE_FIELDS(T, name, ...)   \
+  weft::MessageField<T, decltype(T::name)>{ \
+      #name, &T::name} __VA_OPT__(, WEFT_MESSAGE_MORE WEFT_MESSAGE_PARENTHESES(T, __VA_ARGS__))
+#define WEFT_MESSAGE_MORE() WEFT_MESSAGE_FIELDS
+#define WEFT_MESSAGE_PARENTHESES ()
+#define WEFT_MESSAGE_SCAN(...) \
+  WEFT_MESSAGE_SCAN_A(WEFT_MESSAGE_SCAN_A(WEFT_MESSAGE_SCAN_A(WEFT_MESSAGE_SCAN_A(__VA_ARGS__))))
+#define WEFT_MESSAGE_SCAN_A(...) \
+  WEFT_MESSAGE_SCAN_B(WEFT_MESSAGE_SCAN_B(WEFT_MESSAGE_SCAN_B(WEFT_MESSAGE_SCAN_B(__VA_ARGS__))))
+#define WEFT_MESSAGE_SCAN_B(...) \
+  WEFT_MESSAGE_SCAN_C(WEFT_MESSAGE_SCAN_C(WEFT_MESSAGE_SCAN_C(WEFT_MESSAGE_SCAN_C(__VA_ARGS__))))
+#define WEFT_MESSAGE_SCAN_C(...) __VA_ARGS__

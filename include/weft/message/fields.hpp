@@ -11,6 +11,13 @@ namespace detail {
 
 inline constexpr std::size_t kFieldsMax = 16;
 
+/// Refuses, when the program is compiled, a message with more than kFieldsMax fields.
+template <std::size_t kCount>
+constexpr void require_field_count() {
+  static_assert(kCount <= kFieldsMax,
+                "a message may have 16 fields; put some into a struct of their own");
+}
+
 /// Converts to any type, so it can initialize any field of an aggregate.
 struct AnyField {
   template <typename T>
@@ -37,8 +44,6 @@ constexpr std::size_t field_count() {
 template <typename T, typename F>
 decltype(auto) with_fields(T& v, F f) {
   constexpr std::size_t n = field_count<std::remove_const_t<T>>();
-  static_assert(n <= kFieldsMax,
-                "a message may have 16 fields; put some into a struct of their own");
   if constexpr (n == 0) {
     return f(std::tie());
   } else if constexpr (n == 1) {
@@ -86,9 +91,11 @@ decltype(auto) with_fields(T& v, F f) {
   } else if constexpr (n == 15) {
     auto& [a, b, c, d, e, g, h, i, j, k, l, m, o, p, q] = v;
     return f(std::tie(a, b, c, d, e, g, h, i, j, k, l, m, o, p, q));
-  } else {
+  } else if constexpr (n == 16) {
     auto& [a, b, c, d, e, g, h, i, j, k, l, m, o, p, q, r] = v;
     return f(std::tie(a, b, c, d, e, g, h, i, j, k, l, m, o, p, q, r));
+  } else {
+    require_field_count<n>();
   }
 }
 
