@@ -97,8 +97,35 @@ std::string SimulatedProcess::endpoint_name(std::uint32_t row, std::uint32_t end
                      endpoint < endpoints.size() ? endpoints[endpoint].name : "?");
 }
 
+std::string SimulatedProcess::function_name(std::uint32_t row,
+                                            const ActorFunction& function) const {
+  if (function.kind == ActorFunctionKind::work) return name(row) + ".work";
+  if (function.kind == ActorFunctionKind::make) return name(row) + ".constructor";
+  return endpoint_name(row, function.endpoint);
+}
+
 std::string SimulatedProcess::name_of(const ActorCall& call) const {
   return endpoint_name(call.what.row, call.what.endpoint.index);
+}
+
+bool SimulatedProcess::find_running(std::uint32_t row, UnansweredCall& why) const {
+  const SimulatedRow& actor = simulation_->keeper().row(row);
+  if (!actor.since) return false;
+  why.running = function_name(row, actor.function);
+  why.busy_s = std::chrono::duration<double>(now() - *actor.since).count();
+  return true;
+}
+
+/// Sets the function that another actor runs on the thread of this one, if there is one.
+void SimulatedProcess::find_running_beside(std::uint32_t row, UnansweredCall& why) const {
+  SimulatedKeeper& keeper = simulation_->keeper();
+  const ActorPosition at = keeper.row(row).position;
+  for (std::uint32_t other = 0; other < keeper.row_count(); ++other) {
+    const ActorPosition its = keeper.row(other).position;
+    if (its.process != at.process || its.port != at.port || !find_running(other, why)) continue;
+    why.shared_thread = fmt::format("thread {} of process {}", at.port, at.process.slot);
+    return;
+  }
 }
 
 Error SimulatedProcess::timeout_error(const ActorCall& call) const {
@@ -106,7 +133,7 @@ Error SimulatedProcess::timeout_error(const ActorCall& call) const {
   const auto& endpoints = simulation_->keeper().mesh_of(call.what.row).type->parts().endpoints;
   UnansweredCall why{.is_being_made = row.position.phase == ActorPhase::starting,
                      .replies_later = endpoints.at(call.what.endpoint.index).replies_later};
-  if (row.since) why.busy_s = std::chrono::duration<double>(now() - *row.since).count();
+  if (!find_running(call.what.row, why)) find_running_beside(call.what.row, why);
   return no_answer_error(name_of(call), call.timeout_s, why);
 }
 
@@ -119,10 +146,7 @@ Error SimulatedProcess::ended_error(std::uint32_t row) const {
 /// Returns the circle of waits that the actor closes; "" if there is none. See waits.hpp.
 std::string SimulatedProcess::circle_of(std::uint32_t waiter, AwaitedCall awaited) const {
   SimulatedKeeper& keeper = simulation_->keeper();
-  const ActorFunction function = keeper.row(waiter).function;
-  std::string text = function.kind == ActorFunctionKind::work
-                         ? name(waiter) + ".work"
-                         : endpoint_name(waiter, function.endpoint);
+  std::string text = function_name(waiter, keeper.row(waiter).function);
   for (int length = 0; length < kCircleLengthMax; ++length) {
     if (awaited.number == 0) return "";
     text += " > " + endpoint_name(awaited.row, awaited.endpoint);

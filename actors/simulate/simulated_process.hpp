@@ -101,6 +101,8 @@ class SimulatedProcess final : public detail::ActorHost, public CallHost {
   void finish(ActorCall& call, detail::Answer answer);
   Error ended_error(std::uint32_t row) const;
   Error timeout_error(const ActorCall& call) const;
+  bool find_running(std::uint32_t row, UnansweredCall& why) const;
+  void find_running_beside(std::uint32_t row, UnansweredCall& why) const;
   std::string name_of(const ActorCall& call) const;
   std::string circle_of(std::uint32_t waiter, AwaitedCall awaited) const;
 
@@ -114,6 +116,7 @@ class SimulatedProcess final : public detail::ActorHost, public CallHost {
   void destroy(SimulatedActor& actor);
   void answer_error(const Asked& asked, const Error& error);
   std::string endpoint_name(std::uint32_t row, std::uint32_t endpoint) const;
+  std::string function_name(std::uint32_t row, const ActorFunction& function) const;
 
   std::shared_ptr<ActorSimulation> simulation_;
   PeerId id_;

@@ -76,7 +76,7 @@ Error full_error(std::string_view actor, bool must_not_wait) {
       Errc::overloaded,
       fmt::format("{}: {} messages of this process wait for its thread already{}", actor,
                   kLaneEntryCount,
-                  must_not_wait ? ", and this thread may not wait"
+                  must_not_wait ? ", and this thread may not wait; send it fewer at once"
                                 : "; with CallOptions::wait_if_full, the sender waits for room")};
 }
 
@@ -90,17 +90,25 @@ Error still_full_error(std::string_view actor) {
 }
 
 Error being_made_error(std::string_view actor) {
-  return {Errc::overloaded,
-          fmt::format("{} is being made again, and this thread may not wait for it", actor)};
+  return {
+      Errc::overloaded,
+      fmt::format("{} is being made again, and the sender may not wait for it; send the message "
+                  "later",
+                  actor)};
 }
 
 Error still_being_made_error(std::string_view actor) {
-  return {Errc::timeout, fmt::format("{} is being made again, and wasn't there in time", actor)};
+  return {Errc::timeout,
+          fmt::format("{} is being made again, and wasn't there in time; set a longer "
+                      "CallOptions::timeout_s",
+                      actor)};
 }
 
 Error kept_too_many_error(std::string_view actor, std::size_t kept) {
   return {Errc::overloaded,
-          fmt::format("{} is being made again, and {} messages wait for that", actor, kept)};
+          fmt::format("{} is being made again, and {} messages wait for that, the most that may; "
+                      "send it fewer meanwhile",
+                      actor, kept)};
 }
 
 Error lost_call_error(std::string_view call, std::string_view process) {
@@ -152,8 +160,15 @@ Error no_answer_error(std::string_view call, double timeout_s, const UnansweredC
       why.replies_later ? "it hasn't begun, or its Reply wasn't sent" : "it hasn't begun";
   if (why.is_being_made) {
     text = "the actor is being made again";
-  } else if (why.busy_s) {
-    text = fmt::format("the actor has been busy for {:.1f} s", *why.busy_s);
+  } else if (!why.shared_thread.empty()) {
+    text = fmt::format(
+        "{}, which runs the actor, has run {} for {:.1f} s; spawn its mesh with .own_thread = "
+        "true, or set SystemOptions::threads higher",
+        why.shared_thread, why.running, why.busy_s);
+  } else if (!why.running.empty()) {
+    text =
+        fmt::format("{} has run for {:.1f} s; set a longer CallOptions::timeout_s to wait for it",
+                    why.running, why.busy_s);
   }
   return {Errc::timeout, fmt::format("{}: no answer within {} s: {}", call, timeout_s, text)};
 }

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -91,8 +90,11 @@ Error mesh_ended_error(std::string_view actor, std::uint8_t code, std::string_vi
 /// Why an actor may not have answered in time.
 struct UnansweredCall {
   bool is_being_made = false;
-  std::optional<double> busy_s{};  ///< how long its current function has run
   bool replies_later = false;
+  std::string running{};  ///< the function that its thread runs, such as "a[0].f"; "": none runs
+  double busy_s = 0;      ///< how long `running` has run
+  /// The thread, such as "thread 1 of process 2", if `running` is a function of another actor.
+  std::string shared_thread{};
 };
 Error no_answer_error(std::string_view call, double timeout_s, const UnansweredCall& why);
 

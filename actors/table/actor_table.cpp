@@ -33,6 +33,20 @@ void put_texts(char (&to)[N], const std::vector<std::string>& texts) {
   }
 }
 
+/// Returns the texts that put_texts() wrote, at most `count`.
+template <std::size_t N>
+std::vector<std::string> texts_of(const char (&from)[N], std::uint32_t count) {
+  std::vector<std::string> texts;
+  std::string_view rest(from, N);
+  while (texts.size() < count) {
+    const std::size_t end = rest.find('\0');
+    if (end == 0 || end == rest.npos) break;
+    texts.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  return texts;
+}
+
 template <std::size_t N>
 std::string text_of(const char (&from)[N]) {
   return {from, ::strnlen(from, N)};
@@ -130,19 +144,12 @@ ActorPosition ActorTable::position(ActorNumber actor) const {
 
 std::vector<std::string> ActorTable::schemas(std::uint32_t mesh) const {
   const MeshTableRow& row = this->mesh(mesh);
-  std::vector<std::string> all;
-  std::string_view rest(row.schemas, sizeof row.schemas);
-  while (all.size() < row.endpoint_count) {
-    const std::size_t end = rest.find('\0');
-    if (end == 0 || end == rest.npos) {
-      fail(Errc::no_space,
-           "mesh \"{}\": the schemas of its {} endpoints don't fit {} bytes, so programs that "
-           "attach "
-           "can't call it; divide its class",
-           text_of(row.name), row.endpoint_count, sizeof row.schemas);
-    }
-    all.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
+  std::vector<std::string> all = texts_of(row.schemas, row.endpoint_count);
+  if (all.size() < row.endpoint_count) {
+    fail(Errc::no_space,
+         "mesh \"{}\": the schemas of its {} endpoints don't fit {} bytes, so programs that attach "
+         "can't call it; divide its class",
+         text_of(row.name), row.endpoint_count, sizeof row.schemas);
   }
   return all;
 }
@@ -159,6 +166,16 @@ std::string ActorTable::name(ActorNumber actor) const {
   std::atomic_thread_fence(std::memory_order_acquire);  // the turn is read after the text
   if (row.turn.load(std::memory_order_acquire) == turn_of(actor)) return name;
   return "an actor of an earlier mesh";  // its name was overwritten
+}
+
+std::string ActorTable::function_name(ActorNumber actor, const ActorFunction& function) const {
+  std::string text = name(actor);
+  if (function.kind == ActorFunctionKind::work) return text + ".work";
+  if (function.kind == ActorFunctionKind::make) return text + ".constructor";
+  const MeshTableRow& row = mesh(this->row(actor).mesh);
+  const std::vector<std::string> names = texts_of(row.endpoints, row.endpoint_count);
+  return function.endpoint < names.size() ? text + "." + names[function.endpoint]
+                                          : fmt::format("{}.endpoint {}", text, function.endpoint);
 }
 
 std::optional<std::uint32_t> ActorTable::find(std::string_view name) const {

@@ -59,6 +59,8 @@ class ActorTable {
   std::string job(std::uint32_t mesh) const;  ///< the id of SpawnOptions::lives_with
   std::string type(ActorNumber actor) const;  ///< the registered name of its class
   std::string name(ActorNumber actor) const;  ///< "sieves[3]"
+  /// Returns the name of an actor's function, such as "sieves[3].primes".
+  std::string function_name(ActorNumber actor, const ActorFunction& function) const;
   /// Returns the mesh of this name that hasn't ended; nothing if there is none.
   std::optional<std::uint32_t> find(std::string_view name) const;
   /// Returns why the actor's mesh has ended. Returns an empty cause if a later mesh has its row.

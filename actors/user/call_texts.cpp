@@ -6,6 +6,35 @@
 #include "actors/user/registry.hpp"
 
 namespace weft::detail {
+namespace {
+
+/// Sets `running` and `busy_s` if a function of the actor runs. Returns whether one does.
+bool find_running(const ActorTable& table, ActorNumber actor, UnansweredCall& why) {
+  const ActorTableRow& row = table.row(actor);
+  const std::uint64_t since = row.since_ns.load(std::memory_order_acquire);
+  if (since == 0) return false;
+  why.running =
+      table.function_name(actor, ActorFunction::of(row.function.load(std::memory_order_relaxed)));
+  const auto now =
+      static_cast<std::uint64_t>(ActorProcess::Clock::now().time_since_epoch().count());
+  why.busy_s = static_cast<double>(now - std::min(now, since)) * 1e-9;
+  return true;
+}
+
+/// Sets the function that another actor runs on the thread of this one, if there is one.
+void find_running_beside(const ActorTable& table, ActorNumber actor, UnansweredCall& why) {
+  const ActorPosition at = table.position(actor);
+  for (std::uint32_t row = 0; row < table.row_count(); ++row) {
+    const ActorNumber other = table.number_in(row);
+    const ActorPosition its = table.position(other);
+    if (its.process != at.process || its.port != at.port) continue;
+    if (!find_running(table, other, why)) continue;
+    why.shared_thread = fmt::format("thread {} of process {}", at.port, at.process.slot);
+    return;
+  }
+}
+
+}  // namespace
 
 /// Returns the endpoint of a call; null if this process doesn't know the actor's class.
 const EndpointEntry* ActorProcess::endpoint_of(const ActorCall& call) {
@@ -35,14 +64,11 @@ std::string ActorProcess::name_of(PeerId process) const {
 
 Error ActorProcess::timeout_error(const ActorCall& call) {
   const std::uint32_t row = call.what.row;
-  const std::uint64_t since =
-      actors().has(row) ? actors().row(row).since_ns.load(std::memory_order_acquire) : 0;
   const EndpointEntry* endpoint = endpoint_of(call);
   UnansweredCall why{.is_being_made = actors().position(row).phase == ActorPhase::starting,
                      .replies_later = endpoint != nullptr && endpoint->replies_later};
-  if (since != 0) {
-    const auto now = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-    why.busy_s = static_cast<double>(now - std::min(now, since)) * 1e-9;
+  if (actors().has(row) && !find_running(actors(), row, why)) {
+    find_running_beside(actors(), row, why);
   }
   return no_answer_error(name_of(call), call.timeout_s, why);
 }

@@ -25,15 +25,14 @@ class CircleSearch {
       : process_(process), table_(process.actors()), waiter_(waiter) {}
 
   std::string run(AwaitedCall awaited) {
-    const ActorFunction function = ActorFunction::of(table_.row(waiter_).function.load());
-    std::string text = fmt::format(
-        "{}.{}", table_.name(waiter_),
-        function.kind == ActorFunctionKind::work ? "work" : endpoint(waiter_, function.endpoint));
+    std::string text =
+        table_.function_name(waiter_, ActorFunction::of(table_.row(waiter_).function.load()));
     ActorNumber caller = waiter_;
     for (int length = 0; length < kCircleLengthMax; ++length) {
       if (awaited.number == 0 || awaited.row >= table_.row_count()) return "";
       const ActorNumber asked = table_.number_in(awaited.row);
-      text += fmt::format(" > {}.{}", table_.name(asked), endpoint(asked, awaited.endpoint));
+      text += " > " + table_.function_name(
+                          asked, {.kind = ActorFunctionKind::call, .endpoint = awaited.endpoint});
       // The wait of the asked actor is read before its answer is looked for. So an answer that it
       // sent before that wait is found.
       const std::uint64_t next = table_.row(asked).awaited.load(std::memory_order_seq_cst);
@@ -52,10 +51,6 @@ class CircleSearch {
     } catch (const std::exception&) {
       return nullptr;
     }
-  }
-  std::string endpoint(ActorNumber row, std::uint32_t index) const {
-    const detail::EndpointEntry* found = entry(row, index);
-    return found == nullptr ? "?" : std::string(found->name);
   }
 
   /// Returns whether the caller still waits for the call and no answer to it has been sent. An

@@ -25,6 +25,8 @@ using testing::echo;
 using testing::expect_golden;
 using testing::Probe;
 using testing::probe;
+using testing::waiter;
+using testing::Waiter;
 
 /// Returns the code and the text of the error that `body` throws.
 std::string said(const std::function<void()>& body) {
@@ -156,6 +158,12 @@ TEST(ActorErrors, OfCallsThatTakeTooLong) {
   test.advance(2);
   expect_said("actor_that_is_busy",
               [&] { probes[0].with({.timeout_s = 5}).call<&Probe::log>().get(); });
+  test.spawn(probe, {.name = "held", .own_thread = true});
+  const auto waiters = test.spawn(waiter, {.name = "waiters", .count = 3});
+  waiters[0].call<&Waiter::wait>().get();
+  test.advance(2);
+  expect_said("thread_that_is_busy",
+              [&] { waiters[2].with({.timeout_s = 5}).call<&Waiter::hello>().get(); });
   test.end_faults();
 }
 

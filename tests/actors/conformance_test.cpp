@@ -33,6 +33,8 @@ using testing::probe;
 using testing::Real;
 using testing::Simulated;
 using testing::SystemNames;
+using testing::waiter;
+using testing::Waiter;
 using testing::Worker;
 using testing::worker;
 
@@ -128,6 +130,30 @@ TYPED_TEST(ActorSemantics, CallsEndAtTheirTimeoutOrWhenTheyAreCancelled) {
   expect_error(Errc::cancelled, {"the call was cancelled"}, [&] { held.get(); });
   EXPECT_EQ(probes[0].template call<&Probe::awaited>().get(), 0);
   EXPECT_EQ(probes[0].template call<&Probe::held>().get(), 3);
+}
+
+TYPED_TEST(ActorSemantics, ATimeoutNamesTheFunctionThatOccupiesTheThread) {
+  const auto held = this->s_.spawn(probe, {.name = "held", .own_thread = true});
+  // Of three actors in a process, two share one of its two threads.
+  SpawnOptions its = this->options(3 * std::max(1, TypeParam::kPlace.processes));
+  const auto waiters = this->s_.spawn(waiter, its);
+  waiters.template tell<&Waiter::wait>();
+  const int threads = 2 * std::max(1, TypeParam::kPlace.processes);
+  this->s_.until([&] { return held[0].template call<&Probe::held>().get() == threads; });
+  int beside = 0;
+  for (int i = 0; i < waiters.size(); ++i) {
+    try {
+      waiters[i].with({.timeout_s = 0.02}).template call<&Waiter::hello>().get();
+      FAIL() << waiters[i].name();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::timeout);
+      const std::string text = error.what();
+      const bool is_beside = text.find("which runs the actor, has run p[") != text.npos;
+      if (is_beside) ++beside;
+      EXPECT_NE(text.find(is_beside ? "].work for " : "].work has run for "), text.npos) << text;
+    }
+  }
+  EXPECT_EQ(beside, waiters.size() - threads);
 }
 
 TYPED_TEST(ActorSemantics, ACallThatIsCancelledBeforeItBeginsIsSkipped) {

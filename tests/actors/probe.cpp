@@ -65,5 +65,6 @@ std::vector<ActorRef<Probe>> Probe::others(const std::string& mesh) const {
 }
 
 const ActorType<Probe> probe{"test.probe"};
+const ActorType<Waiter> waiter{"test.waiter"};
 
 }  // namespace weft::testing

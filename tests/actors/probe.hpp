@@ -11,6 +11,9 @@
 
 namespace weft::testing {
 
+class Probe;
+extern const ActorType<Probe> probe;
+
 class Probe {
  public:
   /// Throws in incarnation config["fails_from"] and all later ones, and if "fails_at" has the
@@ -61,6 +64,23 @@ class Probe {
   mutable std::vector<Reply<int>> held_first_;
 };
 
-extern const ActorType<Probe> probe;
+/// An actor whose work() waits for hold() of the probe of mesh "held", once wait() was called.
+class Waiter {
+ public:
+  explicit Waiter(ActorContext& ctx) : ctx_(ctx) {}
+  void work() const {
+    if (must_wait_) ctx_.find(probe, "held")[0].call<&Probe::hold>().get();
+  }
+  void wait() { must_wait_ = true; }
+  void hello() const {}
+
+  using endpoints = Endpoints<&Waiter::wait, &Waiter::hello>;
+
+ private:
+  ActorContext& ctx_;
+  bool must_wait_ = false;
+};
+
+extern const ActorType<Waiter> waiter;
 
 }  // namespace weft::testing
