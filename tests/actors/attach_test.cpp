@@ -89,6 +89,7 @@ class Server {
   const std::string& name() const { return name_; }
   const std::string& id() const { return id_; }
   pid_t pid() const { return app_.pid(); }
+  const std::string& output() const { return app_.output(); }
   void kill() { end(SIGKILL); }
   void end(int signal) {
     if (app_.pid() <= 0) return;
@@ -273,7 +274,7 @@ TEST(Attach, ThatFailsGivesItsPlaceBack) {
 
 /// The attached program is stopped before it takes any of hundreds of answers.
 TEST(Attach, DoesntStopTheActorsOfOthersWhenItIsStopped) {
-  const Server server;
+  Server server;
   AppProcess other({ATTACHED_APP, "flood", server.name()});
   ASSERT_NE(other.wait_for_line("flooded"), "");
   ::kill(other.pid(), SIGSTOP);
@@ -283,6 +284,9 @@ TEST(Attach, DoesntStopTheActorsOfOthersWhenItIsStopped) {
   EXPECT_FALSE(here.call<&Store::find>(1).get().has_value());
   ::kill(other.pid(), SIGKILL);
   other.wait();
+  server.end(SIGTERM);
+  EXPECT_NE(server.output().find("takes no answers; they are dropped"), std::string::npos)
+      << server.output();
 }
 
 TEST(Attach, FreesItsPlaceWhenNothingOfItIsHeld) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "data/items/dlpack_abi.hpp"
 #include "tests/actors/actors.hpp"
 #include "tests/support/expect_error.hpp"
 
@@ -66,6 +67,25 @@ TEST_P(ActorTensors, FreeTheirMemory) {
 TEST_P(ActorTensors, ThatDontFitTheHeapAreRefused) {
   expect_error(Errc::no_space, {}, [&] { system_.loan({DType::f32, {1 << 26}}); });
   EXPECT_EQ(actors_[0].call<&Echo::add>(1, 1).get(), 2);
+}
+
+/// The heaps have room for one of these tensors. A received tensor that another library has keeps
+/// the memory of the actor's process until the library deletes it.
+TEST(ActorTensorsAsDlpack, KeepTheirMemoryUntilTheyAreDeleted) {
+  ActorSystem system{{.heap_bytes = std::size_t{16} << 20}};
+  const auto actors = system.spawn(echo, {.name = "echo", .place = processes(1)});
+  const auto doubled = [&](float value) {
+    // With this call the processes learn that the tensors of earlier messages were taken.
+    EXPECT_EQ(actors[0].call<&Echo::add>(1, 1).get(), 2);
+    LoanedTensor loaned = system.loan({DType::f32, {10 << 18}});  // 10 MiB
+    loaned.get<float>()[0] = value;
+    return actors[0].call<&Echo::doubled>(std::move(loaned).finish()).get();
+  };
+  auto* const lent = reinterpret_cast<dlpack::ManagedTensorVersioned*>(to_dlpack(doubled(3)));
+  expect_error(Errc::endpoint_failed, {"echo[0].doubled", "heap"}, [&] { doubled(4); });
+  EXPECT_EQ(*static_cast<const float*>(lent->tensor.data), 6.0F);
+  lent->deleter(lent);
+  EXPECT_EQ(doubled(5).get<float>()[0], 10.0F);
 }
 
 }  // namespace

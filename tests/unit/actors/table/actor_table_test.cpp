@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/support/child_process.hpp"
+#include "tests/support/expect_error.hpp"
 #include "tests/support/golden.hpp"
 #include "transport/lanes/peer_table.hpp"
 
@@ -70,6 +71,70 @@ TEST(ActorTable, ItsBytesStay) {
   add(ring, offsetof(CallRing, records) + 2 * sizeof(CallRingRecord));
   testing::expect_golden("actor-table-v5.bin", bytes);
   PeerTable::remove(system);
+}
+
+/// A table that is removed at the end of a test.
+struct Table {
+  Table() = default;
+  ~Table() { PeerTable::remove(system); }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  const std::string system = testing::unique_job();
+  ActorTable table = ActorTable::create(system, {.name = "games", .threads = 2});
+};
+
+TEST(ActorTable, HasRoomForSoManyActors) {
+  Table own;
+  own.table.add({.name = "all", .type = "player", .count = kActorCountMax});
+  testing::expect_error(
+      Errc::no_space,
+      {"mesh \"more\" of 1 actors", "1 meshes and 65535 actors", "at most 1024 and 65535"},
+      [&] { own.table.add({.name = "more", .type = "player", .count = 1}); });
+  own.table.end(0, {});
+  own.table.release(0);
+  EXPECT_EQ(own.table.add({.name = "more", .type = "player", .count = 1}), 0U);
+}
+
+TEST(ActorTable, HasRoomForSoManyMeshes) {
+  Table own;
+  for (std::uint32_t i = 0; i < kMeshCountMax; ++i) {
+    own.table.add({.name = fmt::format("mesh{}", i), .type = "player", .count = 1});
+  }
+  testing::expect_error(Errc::no_space, {"1024 meshes and 1024 actors", "at most 1024 and 65535"},
+                        [&] { own.table.add({.name = "more", .type = "player", .count = 1}); });
+}
+
+TEST(ActorTable, SaysThatSchemasDontFit) {
+  Table own;
+  own.table.add({.name = "players",
+                 .type = "player",
+                 .count = 1,
+                 .endpoints = {"act", "reset"},
+                 .schemas = {std::string(4000, 'x'), std::string(94, 'y')}});
+  EXPECT_EQ(own.table.schemas(0).back(), std::string(94, 'y')) << "they fill the 4,096 bytes";
+  own.table.add({.name = "wide",
+                 .type = "player",
+                 .count = 1,
+                 .endpoints = {"act", "reset"},
+                 .schemas = {std::string(4000, 'x'), std::string(95, 'y')}});
+  testing::expect_error(Errc::no_space,
+                        {"mesh \"wide\"", "2 endpoints don't fit 4096 bytes", "divide its class"},
+                        [&] { own.table.schemas(1); });
+}
+
+TEST(ActorTable, NamesFunctions) {
+  Table own;
+  own.table.add({.name = "players", .type = "player", .count = 2, .endpoints = {"act", "reset"}});
+  const ActorNumber player = own.table.number(0, 1);
+  const auto name = [&](ActorFunctionKind kind, std::uint32_t endpoint) {
+    return own.table.function_name(player, {.kind = kind, .endpoint = endpoint});
+  };
+  EXPECT_EQ(name(ActorFunctionKind::call, 1), "players[1].reset");
+  EXPECT_EQ(name(ActorFunctionKind::tell, 0), "players[1].act");
+  EXPECT_EQ(name(ActorFunctionKind::work, 0), "players[1].work");
+  EXPECT_EQ(name(ActorFunctionKind::make, 0), "players[1].constructor");
+  EXPECT_EQ(name(ActorFunctionKind::call, 9), "players[1].endpoint 9");
 }
 
 }  // namespace
