@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,8 +27,8 @@ using testing::TemporaryFolder;
 constexpr std::int64_t kBatch = 16;
 const std::vector<Field> kRow{{"number", {DType::i32, {2}}}, {"value", {DType::f32, {}}}};
 
-/// A loop that sums up the rows that it reads. Appends the rows of each step to the file "rows", in
-/// worker 0. Kills worker "victim" at the steps "kill_at", each once.
+/// A loop that sums up the rows that it reads. Worker 0 appends the rows of each step to the file
+/// "rows", and writes the loop's metrics to the file "metrics". Kills worker "victim" at the steps "kill_at", each once.
 Loop reading_loop{
     "test.read_rows", [](TrainContext& ctx, const Config& config) {
       Parameter sum = make_parameter("sum", 0, {});
@@ -57,6 +58,9 @@ Loop reading_loop{
           std::raise(SIGKILL);
         }
         if (ctx.step() + 1 == steps) break;
+      }
+      if (ctx.world_rank() == 0) {
+        std::ofstream(config.at("metrics").get<std::string>()) << metrics_report();
       }
       return sum.item();
     }};
@@ -101,6 +105,7 @@ const ActorType<Source> source{"test.source"};
 
 Job start_reading(const TemporaryFolder& folder, int workers, Config config, int max_failures = 0) {
   config["rows"] = folder.path() + "/rows";
+  config["metrics"] = folder.path() + "/metrics";
   config["marker"] = folder.path() + "/killed-";
   return Trainer(reading_loop, {.loop_config = std::move(config),
                                 .scaling = {.num_workers = workers, .chips_per_worker = 2},
@@ -120,6 +125,19 @@ std::map<int, std::string> rows_of(const TemporaryFolder& folder) {
     EXPECT_EQ(known->second, line) << (is_new ? "" : "a step was given other rows the second time");
   }
   return rows;
+}
+
+/// Returns a value of the loop's metrics_report(); -1 if it isn't there.
+std::int64_t metric_of(const TemporaryFolder& folder, const std::string& name) {
+  std::ifstream file(folder.path() + "/metrics");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const std::string& before :
+       {"Counter: " + name + "\n  Value: ", "Metric: " + name + "\n  TotalSamples: "}) {
+    const std::size_t at = text.find(before);
+    if (at != text.npos) return std::stoll(text.substr(at + before.size()));
+  }
+  ADD_FAILURE() << name << " isn't in " << text;
+  return -1;
 }
 
 /// Expects that the rows of each writer appear in the order in which it wrote them.
@@ -229,6 +247,13 @@ TEST(Experience, MakesWritersWaitWhileTheLoopIsBehind) {
   ASSERT_TRUE(result.ok()) << result.error->message;
   expect_error(Errc::unavailable, {"has ended"}, [&] { writer.loan(1, 0); });
   stop.request_stop();
+  EXPECT_GE(metric_of(folder, "ExperienceWriterWaits"), 1);
+  EXPECT_GE(metric_of(folder, "ExperienceRows"), 7 * kBatch) << "of the steps before the last";
+  EXPECT_EQ(metric_of(folder, "ExperienceDropped"), 0);
+  EXPECT_GE(metric_of(folder, "ExperienceLag"), 1) << "all rows are of version 0";
+  EXPECT_GE(metric_of(folder, "PublishedVersions"), 1);
+  EXPECT_EQ(metric_of(folder, "SkippedVersions"), 0) << "nobody holds versions";
+  EXPECT_GE(metric_of(folder, "PublishWait"), 7) << "once for each step";
   ExperienceWriter none("0123456789abcdef0123456789abcdef", "steps");
   expect_error(Errc::not_found, {"no running job"}, [&] { none.loan(1, 0); });
 }
@@ -260,6 +285,10 @@ TEST(Experience, OfOldVersionsIsDropped) {
   const Result result = job.result();
   ASSERT_TRUE(result.ok()) << result.error->message;
   EXPECT_EQ(result.returned.at(0).get<double>(), 30.0 * kBatch);
+  const std::int64_t dropped = metric_of(folder, "ExperienceDropped");
+  EXPECT_GE(dropped, 4);
+  EXPECT_EQ(dropped % 4, 0) << "rows that were written together are dropped together";
+  EXPECT_LE(metric_of(folder, "ExperienceLag"), 3);
 }
 
 Loop wrong_rows{"test.wrong_rows", [](TrainContext& ctx, const Config& config) {

@@ -23,7 +23,7 @@ class ActorMesh {
   }
   /// Calls the endpoint on all actors with the same arguments.
   template <auto F, typename... A>
-  requires Accepts<F, A...> Gather<ResultOf<F>> call(const A&... arguments)
+  requires ListsEndpoints<T> && Accepts<F, A...> Gather<ResultOf<F>> call(const A&... arguments)
   const {
     std::vector<Future<ResultOf<F>>> calls;
     for (const ActorRef<T>& actor : actors_) {
@@ -32,14 +32,15 @@ class ActorMesh {
     return Gather<ResultOf<F>>(std::move(calls));
   }
   template <auto F, typename... A>
-  requires Accepts<F, A...>
+  requires ListsEndpoints<T> && Accepts<F, A...>
   void tell(const A&... arguments) const {
     for (const ActorRef<T>& actor : actors_) actor.template tell<F>(arguments...);
   }
   /// Calls the endpoint on actor i with arguments[i]. Throws invalid_argument unless there are as
   /// many arguments as actors.
   template <auto F, typename Argument>
-  requires Accepts<F, Argument> Gather<ResultOf<F>> scatter(const std::vector<Argument>& arguments)
+  requires ListsEndpoints<T> && Accepts<F, Argument> Gather<ResultOf<F>> scatter(
+      const std::vector<Argument>& arguments)
   const {
     if (arguments.size() != actors_.size()) {
       fail(Errc::invalid_argument, "scatter: {} arguments for {} actors: expected one for each",

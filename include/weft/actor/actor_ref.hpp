@@ -40,7 +40,7 @@ class ActorRef {
   /// Calls an endpoint: `ref.call<&Counter::total>()`. Returns at once, unless
   /// CallOptions::wait_if_full is set and 64 messages of this process are waiting already.
   template <auto F, typename... A>
-  requires Accepts<F, A...> Future<ResultOf<F>> call(A&&... arguments)
+  requires ListsEndpoints<T> && Accepts<F, A...> Future<ResultOf<F>> call(A&&... arguments)
   const {
     return Future<ResultOf<F>>(
         detail::begin_call(actor_, id<F>(), written<F>(std::forward<A>(arguments)...), options_));
@@ -48,7 +48,7 @@ class ActorRef {
   /// Sends a message that isn't answered. An exception of the endpoint makes the actor fail. Throws
   /// peer_lost, actor_failed, timeout or overloaded if the message can't be sent.
   template <auto F, typename... A>
-  requires Accepts<F, A...>
+  requires ListsEndpoints<T> && Accepts<F, A...>
   void tell(A&&... arguments) const {
     detail::begin_tell(actor_, id<F>(), written<F>(std::forward<A>(arguments)...), options_);
   }

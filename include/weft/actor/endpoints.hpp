@@ -127,6 +127,12 @@ using ResultOf = std::remove_cvref_t<typename detail::SignatureOf<F>::Result>;
 template <auto F>
 using ArgumentsOf = typename detail::SignatureOf<F>::Arguments;
 
+/// True if class T lists its endpoints.
+template <typename T>
+concept ListsEndpoints = requires {
+  typename T::endpoints;
+};
+
 /// True if F is an endpoint of actor class T.
 template <auto F, typename T>
 concept EndpointOf = detail::endpoint_index<F, typename T::endpoints>
