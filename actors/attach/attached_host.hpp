@@ -66,7 +66,7 @@ class AttachedHost final : public ActorHost {
   ProcessPlace place() const override { return process_->place(); }
   bool must_end(std::optional<std::uint32_t> row) const override { return process_->must_end(row); }
   std::uint32_t pipe_user() const override { return process_->pipe_user(); }
-  void show_pipe_wait(std::uint64_t word) const override { process_->show_pipe_wait(word); }
+  void show_wait(std::uint64_t word) const override { process_->show_wait(word); }
   LoanedTensor loan(const TensorType& type) override { return process_->loan(type); }
 
  private:

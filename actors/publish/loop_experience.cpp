@@ -171,14 +171,17 @@ void LoopExperience::step_ended() {
   metrics.set("ExperienceLag", header.lag.load(std::memory_order_relaxed));
   metrics.set("ExperienceWriterWaits", header.sender_waits.load(std::memory_order_relaxed));
   std::optional<std::uint64_t> rows;
+  std::uint64_t batch_rows = 0;
   for (const StoredLoader& loader : loaders_.made()) {
     if (loader.dataset.find(dataset_->name()) == std::string::npos) continue;
     const std::uint64_t taken = loader.taken * static_cast<std::uint64_t>(loader.batch_size);
     rows = std::min(rows.value_or(taken), taken);
+    batch_rows = static_cast<std::uint64_t>(loader.batch_size);
   }
   if (rows) header.used[options_.worker].store(*rows, std::memory_order_release);
   if (options_.worker == 0) {
     header.step.store(runtime_.step(), std::memory_order_relaxed);
+    header.batch_rows.store(batch_rows, std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
     if (rows && keeps_state_) used_.push_back({.step = runtime_.step(), .rows = *rows});
   }

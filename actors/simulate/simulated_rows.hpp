@@ -22,6 +22,7 @@
 #include "actors/simulate/actor_fiber.hpp"
 #include "actors/table/actor_protocol.hpp"
 #include "transport/actors/actor_words.hpp"
+#include "transport/actors/awaited.hpp"
 
 namespace weft {
 

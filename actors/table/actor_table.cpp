@@ -4,7 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,7 +60,7 @@ ActorTable ActorTable::create(std::string_view system, const SystemFacts& facts)
   ActorTable table(Segment::create(actor_table_name(system), kActorTableBytes));
   try {
     table.segment_.reserve(0, sizeof(ActorTableHead));
-    table.segment_.reserve(ring_ports_offset(0), call_ring_offset(0, 0) - ring_ports_offset(0));
+    table.segment_.reserve(ring_ports_offset(0), job_source_offset(0, 0) - ring_ports_offset(0));
     table.life_ = LifeLock::take(table.segment_, kActorTableLifeByte);
   } catch (...) {
     Segment::remove(table.segment_.name());
@@ -243,6 +245,32 @@ CallRing& ActorTable::open_ring(std::uint32_t slot, std::uint32_t port) {
   std::atomic_ref(*reinterpret_cast<std::uint64_t*>(segment_.data() + ring_ports_offset(slot)))
       .fetch_or(std::uint64_t{1} << port, std::memory_order_release);
   return ring;
+}
+
+std::uint32_t ActorTable::job_source(std::uint32_t slot, std::string_view job,
+                                     std::string_view name) {
+  WEFT_CHECK(slot < kPeerCountMax, slot);
+  static std::mutex mutex;
+  static std::uint32_t next = 0;  // rows are used in turn, also those of previous processes
+  const std::size_t offset = job_source_offset(slot, 0);
+  const std::lock_guard lock(mutex);
+  segment_.reserve(offset, kJobSourceCountMax * sizeof(JobSourceRow));
+  const std::span rows(reinterpret_cast<JobSourceRow*>(segment_.data() + offset),
+                       kJobSourceCountMax);
+  for (std::uint32_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].is_set.load(std::memory_order_relaxed) != 0 && text_of(rows[i].job) == job &&
+        text_of(rows[i].name) == name) {
+      return i;
+    }
+  }
+  const std::uint32_t place = next++ % kJobSourceCountMax;
+  JobSourceRow& row = rows[place];
+  row.is_set.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  put_text(row.job, job);
+  put_text(row.name, name);
+  row.is_set.store(1, std::memory_order_release);
+  return place;
 }
 
 std::atomic<std::uint64_t>& ActorTable::pipe_wait(std::uint32_t slot) const {

@@ -72,6 +72,10 @@ class ActorTable {
   /// of the process share it.
   std::atomic<std::uint64_t>& pipe_wait(std::uint32_t slot) const;
 
+  /// Returns the place of the JobSourceRow that has these texts. If no row has them, writes them to
+  /// a row. Only the process of this slot calls it. Throws no_space.
+  std::uint32_t job_source(std::uint32_t slot, std::string_view job, std::string_view name);
+
   /// Only the keeper calls the following functions. add() returns the index of the mesh. It throws
   /// no_space if there are too many actors or meshes.
   std::uint32_t add(const MeshFacts& facts);

@@ -14,6 +14,7 @@
 #include <weft/actor/loan.hpp>
 
 #include "actors/user/job_wait.hpp"
+#include "transport/actors/awaited.hpp"
 #include "transport/channel/channel.hpp"
 
 namespace weft {
@@ -87,9 +88,13 @@ class ActorHost : public JobHost, public std::enable_shared_from_this<ActorHost>
   std::uint64_t next_pipe() { return pipe_count_.fetch_add(1, std::memory_order_relaxed); }
   /// Returns the calling thread as the word of a PipeUser; 0 if unknown.
   virtual std::uint32_t pipe_user() const { return 0; }
-  /// Shows others for which pipe this thread waits. `word` is the word of an AwaitedPipe; 0: the
-  /// thread waits for none.
-  virtual void show_pipe_wait(std::uint64_t /*word*/) const {}
+  /// Shows others for what this thread waits. `word` is that of an AwaitedPipe or AwaitedJob; 0: it
+  /// doesn't wait any more. Only the thread of an actor may wait for a job.
+  virtual void show_wait(std::uint64_t /*word*/) const {}
+  /// Returns AwaitedJob::source for a Publisher or an experience of a job.
+  virtual std::uint32_t job_source(const std::string& /*job*/, const std::string& /*name*/) const {
+    return AwaitedJob::kUnnamed;
+  }
   /// Returns memory for a tensor that messages of this process carry without a copy. Throws
   /// no_space.
   virtual LoanedTensor loan(const TensorType& type) = 0;

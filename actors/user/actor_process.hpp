@@ -90,7 +90,8 @@ class ActorProcess final : public ActorHost, public CallHost {
   bool must_end(std::optional<std::uint32_t> row) const override;
   Clock::time_point now() const override { return Clock::now(); }
   std::uint32_t pipe_user() const override;
-  void show_pipe_wait(std::uint64_t word) const override;
+  void show_wait(std::uint64_t word) const override;
+  std::uint32_t job_source(const std::string& job, const std::string& name) const override;
   LoanedTensor loan(const TensorType& type) override;
 
   bool wait(ActorCall& call, Clock::time_point time) override;
@@ -137,8 +138,7 @@ class ActorProcess final : public ActorHost, public CallHost {
   std::array<std::atomic<bool>, kPeerCountMax> slow_takers_{};  ///< by slot; see answer()
   std::atomic<bool> is_stopped_{false};
   std::mutex mutex_;
-  using CallsByRow = std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>>;
-  CallsByRow parked_;                    // guarded by mutex_
+  std::map<std::uint32_t, std::vector<std::shared_ptr<ActorCall>>> parked_;  // guarded by mutex_
   std::atomic<bool> has_parked_{false};  // written under mutex_; lets senders skip the mutex
   std::uint32_t seen_changes_ = 0;       // the table's changes at the last on_time()
   std::mutex runners_mutex_;

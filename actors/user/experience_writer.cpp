@@ -97,6 +97,7 @@ ExperienceWriter::ExperienceWriter(std::string_view job, std::string_view name,
 Rows ExperienceWriter::loan(std::int64_t count, std::uint64_t version) {
   const JobWait& wait = source_->wait;
   std::optional<JobWait::Clock::time_point> deadline;
+  std::optional<ShownJobWait> shown;
   for (;;) {
     const std::shared_ptr<RowSink> sender = source_->open();
     const std::uint32_t seen = sender == nullptr ? 0 : sender->news();
@@ -115,7 +116,10 @@ Rows ExperienceWriter::loan(std::int64_t count, std::uint64_t version) {
         return {sender, std::move(*blocks), count, version};
       }
     }
-    if (!deadline) deadline = wait.begin();
+    if (!deadline) {
+      deadline = wait.begin();
+      shown.emplace(wait, source_->name, true);
+    }
     if (wait.is_late(*deadline)) {
       fail(Errc::timeout, "{}: job {} has had no room for {} rows within {} s: {}", wait.what(),
            wait.job(), count, wait.timeout_s(),

@@ -6,7 +6,9 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "actors/user/actor_host.hpp"
 #include "actors/user/waits.hpp"
+#include "transport/blackbox/box_clock.hpp"
 #include "transport/job/job_folder.hpp"
 #include "transport/job/job_memory.hpp"
 #include "transport/memory/segment.hpp"
@@ -96,6 +98,20 @@ JobWait::Clock::time_point JobWait::begin() const {
 bool JobWait::is_late(Clock::time_point deadline) const {
   if (stop_.stop_requested()) fail(Errc::cancelled, "{}: the wait was cancelled", what_);
   return host_->now() >= deadline;
+}
+
+ShownJobWait::ShownJobWait(const JobWait& wait, const std::string& name, bool writes) {
+  const ThreadRole& role = ThreadRole::current();
+  if (!role.actor) return;
+  host_ = role.host;
+  host_->show_wait(AwaitedJob{.writes = writes,
+                              .source = host_->job_source(wait.job(), name),
+                              .since_ns = clock_ns(CLOCK_MONOTONIC)}
+                       .word());
+}
+
+ShownJobWait::~ShownJobWait() {
+  if (host_ != nullptr) host_->show_wait(0);
 }
 
 Error job_never_made_error(const JobWait& wait) {

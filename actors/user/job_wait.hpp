@@ -20,6 +20,9 @@
 
 namespace weft {
 
+namespace detail {
+class ActorHost;
+}  // namespace detail
 class JobWait;
 
 /// Finds jobs in the shared memory of this host, or the simulated job in a simulation of actors.
@@ -81,6 +84,19 @@ class JobWait {
   double timeout_s_;
   std::stop_token stop_;
   std::shared_ptr<JobHost> host_;
+};
+
+/// While it lives, the table of actors shows that the actor of this thread waits for something that
+/// the job has under this name: for room for rows if it `writes`, otherwise for a version.
+class ShownJobWait {
+ public:
+  ShownJobWait(const JobWait& wait, const std::string& name, bool writes);
+  ~ShownJobWait();
+  ShownJobWait(const ShownJobWait&) = delete;
+  ShownJobWait& operator=(const ShownJobWait&) = delete;
+
+ private:
+  const detail::ActorHost* host_ = nullptr;  ///< null if the thread runs no actor
 };
 
 /// Returns the error of a wait if the job has ended before it made the awaited object.

@@ -134,6 +134,7 @@ ParameterView Parameters::newest() const { return at_least(0); }
 ParameterView Parameters::at_least(std::uint64_t version) const {
   Source& source = *source_;
   std::optional<JobWait::Clock::time_point> deadline;
+  std::optional<ShownJobWait> shown;
   for (;;) {
     VersionSource* const reader = source.open();
     const std::uint32_t seen = reader == nullptr ? 0 : reader->news();
@@ -143,7 +144,10 @@ ParameterView Parameters::at_least(std::uint64_t version) const {
         reader->release(held->place);
       }
     }
-    if (!deadline) deadline = source.wait.begin();
+    if (!deadline) {
+      deadline = source.wait.begin();
+      shown.emplace(source.wait, source.name, false);
+    }
     if (source.wait.is_late(*deadline)) source.fail_late(version);
     source.sleep(reader, seen, version, *deadline);
   }

@@ -149,7 +149,7 @@ void PipeEnd::open() {
 class PipeEnd::ShownWait {
  public:
   explicit ShownWait(const PipeEnd& end) : end_(end) {}
-  ~ShownWait() { end_.host_->show_pipe_wait(0); }
+  ~ShownWait() { end_.host_->show_wait(0); }
   ShownWait(const ShownWait&) = delete;
   ShownWait& operator=(const ShownWait&) = delete;
 
@@ -157,10 +157,10 @@ class PipeEnd::ShownWait {
   void show() {
     const std::uint32_t other =
         end_.channel_->side(other_role(end_.role_)).user.load(std::memory_order_relaxed);
-    end_.host_->show_pipe_wait(AwaitedPipe{.writes = end_.role_ == ChannelRole::writer,
-                                           .other = PipeUser::of(other),
-                                           .since_ns = since_ns_}
-                                   .word());
+    end_.host_->show_wait(AwaitedPipe{.writes = end_.role_ == ChannelRole::writer,
+                                      .other = PipeUser::of(other),
+                                      .since_ns = since_ns_}
+                              .word());
   }
 
  private:

@@ -102,12 +102,20 @@ std::uint32_t ActorProcess::pipe_user() const {
       .word();
 }
 
-void ActorProcess::show_pipe_wait(std::uint64_t word) const {
+void ActorProcess::show_wait(std::uint64_t word) const {
   const ActorTable& table = members_->actors;
   const std::uint32_t caller = CallTracer::caller(ThreadRole::current().actor_in(*this));
   std::atomic<std::uint64_t>& wait =
       caller == 0 ? table.pipe_wait(node_->self().slot) : table.row(caller - 1).awaited;
   wait.store(word, std::memory_order_relaxed);
+}
+
+std::uint32_t ActorProcess::job_source(const std::string& job, const std::string& name) const {
+  try {
+    return members_->actors.job_source(node_->self().slot, job, name);
+  } catch (const Error&) {
+    return AwaitedJob::kUnnamed;  // there is no memory for the name
+  }
 }
 
 }  // namespace detail

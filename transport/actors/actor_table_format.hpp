@@ -1,9 +1,10 @@
 #pragma once
-/// Format of the table of an actor system's meshes and actors, version 5 (native byte order):
+/// Format of the table of an actor system's meshes and actors, version 6 (native byte order):
 ///
 ///   "weft-<system>-actors" =
 ///       ActorTableHead MeshTableRow{kMeshCountMax} ActorTableRow{kActorCountMax}
-///       ports{kPeerCountMax} wait{kPeerCountMax} CallRing{kPeerCountMax}{kPortCountMax}
+///       ports{kPeerCountMax} wait{kPeerCountMax} JobSourceRow{kPeerCountMax}{kJobSourceCountMax}
+///       CallRing{kPeerCountMax}{kPortCountMax}
 ///   ports = u64: bit n is set if a process of this slot has, or had, the ring of port n
 ///   wait  = u64: the AwaitedPipe of a thread of this process that runs no actor; 0: no wait
 /// The rows and rings are sparse: a page gets memory when a mesh or a thread needs it. The keeper's
@@ -17,6 +18,7 @@
 #include <string_view>
 
 #include "transport/actors/actor_words.hpp"
+#include "transport/actors/awaited.hpp"
 #include "transport/actors/call_ring.hpp"
 #include "transport/blackbox/box_format.hpp"
 #include "transport/lanes/lane_format.hpp"
@@ -24,9 +26,10 @@
 namespace weft {
 
 inline constexpr std::uint64_t kActorTableMagic = 0x3172'6f74'6361'6677;  // "wfactor1"
-inline constexpr std::uint32_t kActorTableVersion = 5;
+inline constexpr std::uint32_t kActorTableVersion = 6;
 inline constexpr std::uint32_t kActorCountMax = 65'535;
 inline constexpr std::uint32_t kMeshCountMax = 1024;
+inline constexpr std::uint32_t kJobSourceCountMax = 32;
 inline constexpr std::size_t kActorNameMax = 63;
 inline constexpr std::size_t kCauseBytesMax = 2047;
 inline constexpr std::size_t kEndpointNamesBytes = 1936;
@@ -100,12 +103,21 @@ struct alignas(64) ActorTableRow {
   std::atomic<std::uint64_t> since_ns;
   std::atomic<std::uint64_t> function;  ///< an ActorFunction
   std::atomic<std::uint64_t> call;      ///< the number that the caller gave the call; 0: no call
-  std::atomic<std::uint64_t> awaited;   ///< an AwaitedCall or AwaitedPipe
+  std::atomic<std::uint64_t> awaited;   ///< see awaited.hpp
   std::atomic<std::uint64_t> begun;     ///< how many functions have begun
   std::atomic<std::int32_t> tid;        ///< the thread that runs the actor; 0: unknown
   std::atomic<std::uint32_t> turn;      ///< the turn in the actor's ActorNumber
 };
 static_assert(sizeof(ActorTableRow) == 64);
+
+/// What a process reads from a job, or writes to it: the name of a Publisher or of an experience.
+/// The process writes it at its first wait. A row is used again when all have been used.
+struct JobSourceRow {
+  std::atomic<std::uint32_t> is_set;  ///< 1: the texts are written
+  char job[40];                       ///< the job's id
+  char name[84];
+};
+static_assert(sizeof(JobSourceRow) == 128);
 
 constexpr std::size_t mesh_row_offset(std::uint32_t mesh) {
   return sizeof(ActorTableHead) + mesh * sizeof(MeshTableRow);
@@ -119,8 +131,12 @@ constexpr std::size_t ring_ports_offset(std::uint32_t slot) {
 constexpr std::size_t pipe_wait_offset(std::uint32_t slot) {
   return ring_ports_offset(kPeerCountMax) + slot * sizeof(std::uint64_t);
 }
-constexpr std::size_t call_ring_offset(std::uint32_t slot, std::uint32_t port) {
+constexpr std::size_t job_source_offset(std::uint32_t slot, std::uint32_t source) {
   return pipe_wait_offset(kPeerCountMax) +
+         (std::size_t{slot} * kJobSourceCountMax + source) * sizeof(JobSourceRow);
+}
+constexpr std::size_t call_ring_offset(std::uint32_t slot, std::uint32_t port) {
+  return job_source_offset(kPeerCountMax, 0) +
          (std::size_t{slot} * kPortCountMax + port) * sizeof(CallRing);
 }
 static_assert(call_ring_offset(0, 0) % 4096 == 0);

@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the shared memory in which a job publishes versions of tensors, version 1 (native byte
+/// Format of the shared memory in which a job publishes versions of tensors, version 2 (native byte
 /// order, little-endian hosts). The job's workers write the versions. Readers in any process of the
 /// same user map the memory.
 ///
@@ -28,7 +28,7 @@
 namespace weft {
 
 inline constexpr std::uint64_t kPublishedMagic = 0x3173'7265'7674'6677;  // "wftvers1"
-inline constexpr std::uint32_t kPublishedFormat = 1;
+inline constexpr std::uint32_t kPublishedFormat = 2;
 inline constexpr std::uint32_t kVersionCountMax = 8;
 inline constexpr std::uint32_t kReaderCountMax = 256;
 inline constexpr std::uint32_t kPublishingWorkersMax = 256;
@@ -85,6 +85,8 @@ struct PublishedHeader {
   std::atomic<std::uint32_t> turns;
   /// copied[w]: the last publication for which worker w has copied its part.
   alignas(128) std::atomic<std::uint64_t> copied[kPublishingWorkersMax];
+  /// The process that has a reader's number, or had it last; 0: no process has had the number.
+  std::atomic<std::int32_t> reader_pids[kReaderCountMax];
   PlaceRow places[kVersionCountMax];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

@@ -16,9 +16,6 @@ namespace weft {
 namespace {
 
 std::string ledger_prefix(std::string_view job) { return fmt::format("weft-{}-published-", job); }
-std::string ledger_name(std::string_view job, std::string_view name) {
-  return fmt::format("{}{}", ledger_prefix(job), name);
-}
 std::string values_name(std::string_view job, std::string_view name) {
   return fmt::format("weft-{}-values-{}", job, name);
 }
@@ -73,6 +70,10 @@ PublishedMemory::PublishedMemory(std::string_view job, Segment ledger, Segment v
   worker_count_ = sizes.workers;
   control_root_.assign(header().control_root,
                        ::strnlen(header().control_root, sizeof(header().control_root)));
+}
+
+std::string PublishedMemory::ledger_name(std::string_view job, std::string_view name) {
+  return fmt::format("{}{}", ledger_prefix(job), name);
 }
 
 PublishedMemory PublishedMemory::create(std::string_view job, std::string_view name,

@@ -23,6 +23,8 @@ class PublishedMemory {
   /// Opens the segments. Throws not_found, version, or corrupt for an invalid table. With
   /// `only_reads`, the values are mapped read-only.
   static PublishedMemory open(std::string_view job, std::string_view name, bool only_reads);
+  /// Returns the name of the segment with the ledger.
+  static std::string ledger_name(std::string_view job, std::string_view name);
   /// Removes the names of both segments. Processes that have mapped them keep their mappings.
   static void remove(std::string_view job, std::string_view name) noexcept;
   /// Returns the names under which the job publishes.

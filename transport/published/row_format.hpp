@@ -1,5 +1,5 @@
 #pragma once
-/// Format of the shared memory in which processes of the user give rows to a job, version 1 (native
+/// Format of the shared memory in which processes of the user give rows to a job, version 2 (native
 /// byte order, little-endian hosts).
 ///
 ///   rows = RowHeader TensorEntry{field_count} names
@@ -33,12 +33,21 @@
 namespace weft {
 
 inline constexpr std::uint64_t kRowMagic = 0x3173'776f'7266'6577;  // "wefrows1"
-inline constexpr std::uint32_t kRowFormat = 1;
+inline constexpr std::uint32_t kRowFormat = 2;
 inline constexpr std::uint32_t kSenderCountMax = 256;
 inline constexpr std::uint32_t kRowBlocksMax = 1U << 22U;
 inline constexpr std::uint64_t kTakenBlock = ~std::uint64_t{0};
 inline constexpr std::uint64_t kNoLagLimit = ~std::uint64_t{0};
 inline constexpr std::size_t kRowAlignment = 8;
+
+/// A process that gives rows.
+struct RowSenderRow {
+  /// The process that has the sender's number, or had it last; 0: no process has had the number.
+  std::atomic<std::int32_t> pid;
+  std::byte reserved[4];
+  std::atomic<std::int64_t> sent_ns;  ///< CLOCK_MONOTONIC of its last rows; 0: it has sent none
+};
+static_assert(sizeof(RowSenderRow) == 16);
 
 struct RowHeader {
   std::uint64_t magic;  ///< written last
@@ -62,11 +71,14 @@ struct RowHeader {
   alignas(128) std::atomic<std::uint32_t> calls;  ///< incremented when worker 0 has something to do
   /// used[w]: how many rows the ended steps of worker w have used.
   alignas(128) std::atomic<std::uint64_t> used[kPublishingWorkersMax];
+  RowSenderRow senders[kSenderCountMax];  ///< by the sender's number, which it writes itself
   /// Worker 0 writes all words from here on. `base` is the first row that the job needs; kNoRow
   /// until that is known.
   alignas(128) std::atomic<std::uint64_t> base;
   std::atomic<std::uint64_t> taken;              ///< arrivals that worker 0 has taken
   std::atomic<std::uint64_t> chunks;             ///< chunks that became readable
+  std::atomic<std::uint64_t> rows;               ///< the number of the row that arrives next
+  std::atomic<std::uint64_t> batch_rows;         ///< rows of a batch; 0: unknown
   std::atomic<std::uint64_t> released;           ///< chunks that aren't needed any more
   std::atomic<std::uint64_t> step;               ///< the loop's step
   std::atomic<std::uint64_t> dropped_rows;       ///< rows dropped because of their lag

@@ -21,10 +21,6 @@ constexpr std::size_t kRowBlockBytes = 128;
 
 std::size_t up_to_page(std::size_t bytes) { return (bytes + kRowPage - 1) / kRowPage * kRowPage; }
 
-std::string rows_name(std::string_view job, std::string_view name) {
-  return fmt::format("weft-{}-rows-{}", job, name);
-}
-
 /// The fields of the header that give the segment's size. Each is read only once.
 struct RowSizes {
   std::size_t fields = 0;
@@ -89,6 +85,10 @@ RowMemory::RowMemory(std::string_view job, Segment segment)
   control_root_.assign(its.control_root, ::strnlen(its.control_root, sizeof(its.control_root)));
 }
 
+std::string RowMemory::segment_name(std::string_view job, std::string_view name) {
+  return fmt::format("weft-{}-rows-{}", job, name);
+}
+
 RowMemory RowMemory::create(std::string_view job, std::string_view name,
                             const RowMemoryOptions& options) {
   RowSizes sizes{.fields = options.fields.size(),
@@ -104,7 +104,7 @@ RowMemory RowMemory::create(std::string_view job, std::string_view name,
     fail(Errc::invalid_argument, "experience \"{}\": capacity = {} rows: expected at most {}", name,
          options.capacity, kRowBlocksMax);
   }
-  Segment segment = Segment::create(rows_name(job, name), sizes.bytes());
+  Segment segment = Segment::create(segment_name(job, name), sizes.bytes());
   try {
     segment.reserve(0, sizes.bytes());
     auto* header = new (segment.data()) RowHeader{};
@@ -128,7 +128,7 @@ RowMemory RowMemory::create(std::string_view job, std::string_view name,
 }
 
 RowMemory RowMemory::open(std::string_view job, std::string_view name) {
-  Segment segment = Segment::open(rows_name(job, name), false, sizeof(RowHeader));
+  Segment segment = Segment::open(segment_name(job, name), false, sizeof(RowHeader));
   auto& header = *reinterpret_cast<RowHeader*>(segment.data());
   const std::uint64_t magic = std::atomic_ref(header.magic).load(std::memory_order_acquire);
   if (magic != kRowMagic) {
@@ -145,11 +145,11 @@ RowMemory RowMemory::open(std::string_view job, std::string_view name) {
 }
 
 void RowMemory::remove(std::string_view job, std::string_view name) noexcept {
-  Segment::remove(rows_name(job, name));
+  Segment::remove(segment_name(job, name));
 }
 
 std::vector<std::string> RowMemory::names(std::string_view job) {
-  const std::string prefix = rows_name(job, "");
+  const std::string prefix = segment_name(job, "");
   std::vector<std::string> names = Segment::list(prefix);
   for (std::string& name : names) name.erase(0, prefix.size());
   return names;

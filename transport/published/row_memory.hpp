@@ -29,6 +29,7 @@ class RowMemory {
                           const RowMemoryOptions& options);
   /// Opens the segment. Throws not_found, version or corrupt.
   static RowMemory open(std::string_view job, std::string_view name);
+  static std::string segment_name(std::string_view job, std::string_view name);
   static void remove(std::string_view job, std::string_view name) noexcept;
   /// Returns the names under which the job takes rows.
   static std::vector<std::string> names(std::string_view job);

@@ -10,6 +10,7 @@ RowOrder::RowOrder(RowMemory& memory) : memory_(&memory), header_(&memory.header
   const std::uint64_t chunks = header_->chunks.load();
   const std::uint64_t taken = header_->taken.load();
   if (chunks > 0 && memory.chunk(chunks - 1).arrival == taken + 1) header_->taken.store(taken + 1);
+  header_->rows.store(row_count(), std::memory_order_relaxed);
   collect();
 }
 
@@ -71,6 +72,7 @@ void RowOrder::take_arrival(const ArrivalWord& arrival) {
   memory_->chunk(chunks) = {
       .arrival = arrival.number, .first_row = row_count(), .rows = rows, .block = arrival.block};
   header_->chunks.store(chunks + 1, std::memory_order_release);
+  header_->rows.store(row_count(), std::memory_order_relaxed);
   header_->taken.store(arrival.number, std::memory_order_release);
   memory_->tell_news();
 }

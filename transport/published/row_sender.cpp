@@ -1,7 +1,12 @@
 #include "transport/published/row_sender.hpp"
 
+#include <unistd.h>
+
+#include <ctime>
+
 #include <weft/tensor/error.hpp>
 
+#include "transport/blackbox/box_clock.hpp"
 #include "transport/memory/wait.hpp"
 
 namespace weft {
@@ -22,7 +27,12 @@ RowSender::RowSender(std::string_view job, std::string_view name)
     life_ = LifeLock::take(memory_.segment(), number_);
     // A dead sender with this number may have left blocks, which would count as this sender's. Then
     // this tries another number, and worker 0 frees the blocks.
-    if (life_ && !has_blocks()) return;
+    if (life_ && !has_blocks()) {
+      RowSenderRow& its = memory_.header().senders[number_];
+      its.sent_ns.store(0, std::memory_order_relaxed);
+      its.pid.store(::getpid(), std::memory_order_relaxed);
+      return;
+    }
     life_.reset();
   }
   memory_.call_worker_0();
@@ -89,6 +99,7 @@ void RowSender::send(std::span<const std::uint32_t> blocks, std::uint64_t rows,
     if (word.compare_exchange_strong(before, arrived.word(), std::memory_order_acq_rel)) break;
   }
   raise_to(header.tail, number);
+  header.senders[number_].sent_ns.store(clock_ns(CLOCK_MONOTONIC), std::memory_order_relaxed);
   memory_.call_worker_0();
 }
 

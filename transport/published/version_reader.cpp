@@ -1,5 +1,7 @@
 #include "transport/published/version_reader.hpp"
 
+#include <unistd.h>
+
 #include <weft/tensor/error.hpp>
 
 #include "transport/memory/wait.hpp"
@@ -27,6 +29,7 @@ VersionReader::VersionReader(std::string_view job, std::string_view name)
   }
   --number_;
   for (std::uint32_t place = 0; place < kVersionCountMax; ++place) clear_bit(place);
+  memory_.header().reader_pids[number_].store(::getpid(), std::memory_order_relaxed);
 }
 
 VersionReader::~VersionReader() {

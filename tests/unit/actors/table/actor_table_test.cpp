@@ -55,6 +55,9 @@ TEST(ActorTable, ItsBytesStay) {
                    .peer_incarnation = 2,
                    .number = 15,
                    .value = 90});
+  EXPECT_EQ(table.job_source(4, "0123456789abcdef0123456789abcdef", "policy"), 0U);
+  EXPECT_EQ(table.job_source(4, "0123456789abcdef0123456789abcdef", "steps"), 1U);
+  EXPECT_EQ(table.job_source(4, "0123456789abcdef0123456789abcdef", "policy"), 0U);
   // These depend on when the table was made.
   ActorTableHead& head = table.head();
   head.started_unix_ns = 0;
@@ -69,7 +72,9 @@ TEST(ActorTable, ItsBytesStay) {
   add(table.mesh(0), sizeof(MeshTableRow));
   add(table.row(table.number(0, 0)), 2 * sizeof(ActorTableRow));
   add(ring, offsetof(CallRing, records) + 2 * sizeof(CallRingRecord));
-  testing::expect_golden("actor-table-v5.bin", bytes);
+  bytes.append(reinterpret_cast<const char*>(&head) + job_source_offset(4, 0),
+               2 * sizeof(JobSourceRow));
+  testing::expect_golden("actor-table-v6.bin", bytes);
   PeerTable::remove(system);
 }
 

@@ -159,7 +159,7 @@ TEST(SystemReader, ShowsTheHoldersOfBlocks) {
 TEST(SystemReader, RefusesAnotherVersion) {
   WrittenSystem written;
   written.head().version = kActorTableVersion + 1;
-  testing::expect_error(Errc::version, {"actors of version 6", "reads version 5"},
+  testing::expect_error(Errc::version, {"actors of version 7", "reads version 6"},
                         [&] { read_actor_system(written.id); });
   written.head().magic = 7;
   testing::expect_error(Errc::corrupt, {"is no table of actors"},

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -240,6 +241,10 @@ TEST_F(RowsOfAJob, TheirBytesStay) {
   order.take();
   ASSERT_TRUE(send(sender, 200, 1, 4));  // hasn't been taken
   std::memset(header().control_root, 0, sizeof(RowHeader::control_root));
+  EXPECT_EQ(header().senders[0].pid, ::getpid());
+  EXPECT_GT(header().senders[0].sent_ns, 0);
+  header().senders[0].pid = 4711;
+  header().senders[0].sent_ns = 42;
 
   std::string bytes;
   const auto add = [&](const void* from, std::size_t size) {
@@ -251,7 +256,7 @@ TEST_F(RowsOfAJob, TheirBytesStay) {
   add(&memory_.arrival(1), 2 * sizeof(std::uint64_t));
   add(&memory_.chunk(0), sizeof(RowChunk));
   add(memory_.row(0, 0), 3 * 8 * 16);
-  testing::expect_golden("rows-v1.bin", bytes);
+  testing::expect_golden("rows-v2.bin", bytes);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -186,8 +187,8 @@ TEST_F(Versions, OfADamagedLedgerAreRefused) {
   expect_corrupt(entries[1].dtype, std::uint8_t{10});
   expect_corrupt(entries[2].name_bytes, 1000U);
   expect_corrupt(header.magic, std::uint64_t{1});
-  const auto format = std::exchange(header.format, 2U);
-  expect_error(Errc::version, {"version 2"}, [&] { VersionReader(job_, "policy"); });
+  const auto format = std::exchange(header.format, 7U);
+  expect_error(Errc::version, {"version 7"}, [&] { VersionReader(job_, "policy"); });
   header.format = format;
   header.magic = 0;
   expect_error(Errc::not_found, {"still being made"}, [&] { VersionReader(job_, "policy"); });
@@ -217,6 +218,8 @@ TEST_F(Versions, TheirBytesStay) {
   const auto held = VersionReader(job_, "policy").hold_newest();  // as a reader that has died
   ASSERT_TRUE(held);
   std::memset(memory_.header().control_root, 0, sizeof(PublishedHeader::control_root));
+  EXPECT_EQ(memory_.header().reader_pids[1], ::getpid());
+  for (int number : {0, 1}) memory_.header().reader_pids[number] = 4711 + number;
 
   std::string bytes;
   const auto add = [&](const std::byte* from, std::size_t size) {
@@ -225,7 +228,7 @@ TEST_F(Versions, TheirBytesStay) {
   const std::size_t table = sizeof(PublishedHeader) + kTensors.size() * sizeof(TensorEntry);
   add(memory_.ledger().data(), table + memory_.header().name_bytes);
   for (std::uint32_t place = 0; place < 2; ++place) add(memory_.place(place), 64);
-  testing::expect_golden("versions-v1.bin", bytes);
+  testing::expect_golden("versions-v2.bin", bytes);
 }
 
 }  // namespace
