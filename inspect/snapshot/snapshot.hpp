@@ -14,6 +14,7 @@
 #include "inspect/snapshot/control_state.hpp"
 #include "inspect/snapshot/crash.hpp"
 #include "inspect/snapshot/job_end.hpp"
+#include "inspect/snapshot/job_streams.hpp"
 #include "inspect/snapshot/progress_file.hpp"
 #include "transport/blackbox/black_box.hpp"
 #include "transport/board/board.hpp"
@@ -75,6 +76,7 @@ struct Snapshot {
   std::vector<std::string> unreadable{};  ///< why other rows can't be read
   std::optional<ControlState> control{};  ///< absent if no_control has a reason
   std::string no_control{};
+  JobStreams streams{};                   ///< empty unless `live`
   bool arenas_named = false;              ///< whether another process can open the chips' memory
   std::vector<ProcessState> processes{};  ///< the trainer's and the workers' processes
   std::string hidden{};                   ///< why some processes can't be seen; "": all can be seen

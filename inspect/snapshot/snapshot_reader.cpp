@@ -268,6 +268,7 @@ Snapshot SnapshotReader::read(const SnapshotParts& parts) {
   add_board(snapshot);
   if (is_live()) snapshot.at_ns += time_offset(snapshot.header);
   if (parts.control) add_control(snapshot);
+  if (parts.control && is_live()) snapshot.streams = read_job_streams(job_);
   if (parts.processes && is_live()) add_processes(snapshot);
   if (parts.events || parts.steps || parts.waits) add_events(snapshot, parts);
   if (snapshot.over() || !is_live()) snapshot.end = read_job_end(run_dir_);

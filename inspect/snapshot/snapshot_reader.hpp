@@ -14,7 +14,7 @@ namespace weft {
 
 /// Selects the parts of a snapshot. A list of jobs, for example, needs no processes.
 struct SnapshotParts {
-  bool control = true;
+  bool control = true;  ///< the control segment, and the streams of a live job
   bool processes = true;
   bool events = false;   ///< rings and waits
   bool steps = false;    ///< only the first chip's ring, which has the steps

@@ -8,7 +8,7 @@
 
 #include <weft/tensor/error.hpp>
 
-#include "inspect/systems/segment_file.hpp"
+#include "inspect/process/segment_file.hpp"
 #include "inspect/systems/system_mail.hpp"
 #include "inspect/systems/system_reader.hpp"
 #include "transport/actors/actor_op.hpp"

@@ -41,6 +41,8 @@ class SystemExplainer {
   /// that wait for its answer; for pipes, the actors that wait for room or a value; and the actors
   /// that need the thread of one of those in `awaited`.
   void add_waiters(Root& root, const std::set<int>& awaited) const;
+  /// Adds the jobs whose loops wait for rows of actors that wait, directly or not, for `awaited`.
+  void add_jobs_behind(Root& root, const std::set<int>& awaited) const;
   void explain_dead();
   /// Adds the meshes that have failed. Meshes that ended with the same cause share a root.
   void explain_failed();
@@ -51,6 +53,10 @@ class SystemExplainer {
   double waited_s(int node) const;
   double busy_s(int node) const;
   bool explain_idle_end(int node);
+  bool is_job(int node) const { return node >= node_of_job(now_, 0); }
+  bool explain_idle_writer(int node);
+  void add_idle_writers();
+  void explain_job(const std::vector<int>& root);
   void explain_busy(const std::vector<int>& root);
   void add_busy();
   void conclude();
@@ -64,8 +70,9 @@ class SystemExplainer {
   Why why_;
   /// The awaited actors that run a function, by their mesh and the function.
   std::map<std::pair<std::uint32_t, std::string>, std::set<int>> busy_;
-  std::set<int> made_again_;                 ///< awaited actors that don't exist at the moment
-  std::pair<double, int> waits_for_{0, -1};  ///< seconds and node of the longest wait
+  std::map<int, std::set<int>> idle_writers_;  ///< actors that write no rows, by the job's node
+  std::set<int> made_again_;                   ///< awaited actors that don't exist at the moment
+  std::pair<double, int> waits_for_{0, -1};    ///< seconds and node of the longest wait
 };
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "inspect/systems/segment_file.hpp"
+#include "inspect/process/segment_file.hpp"
 #include "transport/lanes/lane_format.hpp"
 
 namespace weft {

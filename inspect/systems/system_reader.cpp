@@ -14,7 +14,8 @@
 #include <weft/tensor/error.hpp>
 
 #include "data/files/utf8.hpp"
-#include "inspect/systems/segment_file.hpp"
+#include "inspect/process/segment_file.hpp"
+#include "inspect/systems/system_jobs.hpp"
 #include "inspect/systems/system_mail.hpp"
 #include "transport/actors/actor_op.hpp"
 #include "transport/blackbox/box_clock.hpp"
@@ -78,6 +79,7 @@ SystemMesh mesh_of(const MeshTableRow& row) {
                   .endpoints = endpoints_of(row),
                   .own_thread = row.own_thread != 0,
                   .restart = restart_text(row.restart),
+                  .job = text_in(row.job),
                   .max_restarts = row.max_restarts,
                   .restarts = row.restarts.load(std::memory_order_relaxed),
                   .escalates = row.then == 0,
@@ -88,7 +90,21 @@ SystemMesh mesh_of(const MeshTableRow& row) {
   return mesh;
 }
 
-SystemActor actor_of(const ActorTableRow& row, std::uint32_t mesh, std::uint32_t index) {
+SystemJobWait job_wait_of(const AwaitedJob& wait, std::uint32_t slot, const SegmentFile& file) {
+  SystemJobWait shown{.writes = wait.writes, .since_ns = wait.since_ns};
+  JobSourceRow row{};
+  if (wait.source >= kJobSourceCountMax ||
+      !file.read(job_source_offset(slot, wait.source), &row, sizeof row) ||
+      row.is_set.load() != 1) {
+    return shown;
+  }
+  shown.job = text_in(row.job);
+  shown.name = text_in(row.name);
+  return shown;
+}
+
+SystemActor actor_of(const ActorTableRow& row, std::uint32_t mesh, std::uint32_t index,
+                     const SegmentFile& file) {
   constexpr std::uint64_t kLatest = std::numeric_limits<std::int64_t>::max();
   SystemActor actor{.mesh = mesh,
                     .index = index,
@@ -101,8 +117,12 @@ SystemActor actor_of(const ActorTableRow& row, std::uint32_t mesh, std::uint32_t
                     .tid = row.tid.load(std::memory_order_relaxed)};
   const std::uint64_t awaited = row.awaited.load(std::memory_order_relaxed);
   if (awaited == 0 || !actor.runs()) return actor;
-  actor.pipe = AwaitedPipe::of(awaited, clock_ns(CLOCK_MONOTONIC));
-  if (!actor.pipe) actor.awaits = AwaitedCall::of(awaited);
+  const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+  actor.pipe = AwaitedPipe::of(awaited, now_ns);
+  if (const auto wait = AwaitedJob::of(awaited, now_ns)) {
+    actor.job_wait = job_wait_of(*wait, actor.position.process.slot, file);
+  }
+  if (!actor.pipe && !actor.job_wait) actor.awaits = AwaitedCall::of(awaited);
   return actor;
 }
 
@@ -128,7 +148,7 @@ void add_table(SystemSnapshot& system, const SegmentFile& file, const ActorTable
     }
     system.meshes.push_back(mesh_of(row));
     for (std::uint32_t i = 0; i < row.row_count; ++i) {
-      system.actors.push_back(actor_of(rows[i], m, i));
+      system.actors.push_back(actor_of(rows[i], m, i, file));
     }
   }
 }
@@ -150,6 +170,7 @@ void forget_what_cant_be(SystemSnapshot& system) {
       actor.awaits.reset();
     }
     if (is_gone) actor.pipe.reset();
+    if (is_gone) actor.job_wait.reset();
     check_user(actor.pipe);
   }
 }
@@ -326,6 +347,7 @@ SystemSnapshot read_actor_system(const std::string& id) {
   add_pipes(system, file);
   forget_what_cant_be(system);
   MailReader(system).read();
+  add_jobs(system);
   system.at_ns = clock_ns(CLOCK_MONOTONIC);
   return system;
 }

@@ -17,12 +17,8 @@ int SystemSnapshot::pid(std::uint32_t slot) const {
   return found == nullptr ? 0 : found->process.pid;
 }
 
-double SystemSnapshot::for_s(const SystemActor& actor) const {
-  return static_cast<double>(std::max<std::int64_t>(0, at_ns - actor.since_ns)) * 1e-9;
-}
-
-double SystemSnapshot::wait_s(const AwaitedPipe& pipe) const {
-  return static_cast<double>(std::max<std::int64_t>(0, at_ns - pipe.since_ns)) * 1e-9;
+double SystemSnapshot::seconds_since(std::int64_t since_ns) const {
+  return static_cast<double>(std::max<std::int64_t>(0, at_ns - since_ns)) * 1e-9;
 }
 
 std::size_t SystemSnapshot::actor_count() const {
@@ -61,6 +57,12 @@ std::string SystemSnapshot::pipe_text(const AwaitedPipe& pipe) const {
   if (!pipe.other.is_known) return fmt::format("{} whose other end isn't used yet", wanted);
   return fmt::format("{} that {} {}", wanted, user_name(pipe.other),
                      pipe.writes ? "reads" : "writes");
+}
+
+std::string SystemSnapshot::job_wait_text(const SystemJobWait& wait) {
+  const std::string_view wanted = wait.writes ? "room for rows" : "a version";
+  if (wait.name.empty()) return fmt::format("{} of a job", wanted);
+  return fmt::format("{} {} \"{}\"", wanted, wait.writes ? "in" : "of", wait.name);
 }
 
 std::string SystemSnapshot::user_name(const PipeUser& user) const {

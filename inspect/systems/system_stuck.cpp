@@ -75,14 +75,14 @@ bool SystemExplainer::explain_circle(const std::vector<int>& root) {
   return true;
 }
 
-/// Returns how long others have waited for the node: the longest wait if all waits are at pipes,
-/// infinity if one is for a call, -1 if there is none. Waits at pipes are measured because an actor
-/// that streams values stays in one function.
+/// Returns how long others have waited for the node: the longest wait if all are is_stream(),
+/// infinity if one is for a call, -1 if there is none. Waits at pipes and for rows are measured
+/// because an actor that streams values stays in one function.
 double SystemExplainer::waited_s(int node) const {
   double longest_s = -1;
   for (const Wait& wait : graph_.waits()) {
     if (wait.to != node) continue;
-    if (!is_at_pipe(wait)) return std::numeric_limits<double>::infinity();
+    if (!is_stream(now_, wait)) return std::numeric_limits<double>::infinity();
     longest_s = std::max(longest_s, wait.since_s);
   }
   return longest_s;
@@ -132,11 +132,12 @@ bool SystemExplainer::explain_idle_end(int node) {
 /// node.
 void SystemExplainer::explain_busy(const std::vector<int>& root) {
   const int node = root.front();
+  if (is_job(root.back())) return explain_job(root);
   if (!is_actor(root.back()) && explain_idle_end(root.back())) return;
   if (!is_actor(node)) return;
   const SystemActor& it = actor(node);
   if (!it.runs() && it.position.phase == ActorPhase::alive) {
-    explain_idle_end(node);
+    if (!explain_idle_writer(node)) explain_idle_end(node);
     return;
   }
   if (lasts(node)) {

@@ -72,6 +72,46 @@ std::string restarts_text(const SystemMesh& mesh) {
   return fmt::format("{} of {} used", mesh.restarts, mesh.max_restarts);
 }
 
+std::string job_text(const SystemJob& job) {
+  std::string text = fmt::format("{}  {}", job.label(), job.state);
+  if (!job.name.empty()) text += fmt::format("  step {}", job.step);
+  for (const LoopRowWait& wait : job.waits) {
+    text += fmt::format("  worker {}'s loader has {} in \"{}\"", wait.worker, wait.rows, wait.name);
+  }
+  return visible(text);
+}
+
+/// A version that an actor's process holds, of what the mesh's job publishes.
+struct HeldVersion {
+  std::string name{};
+  std::uint64_t version = 0;
+  std::uint64_t lag = 0;  ///< the job's newest version minus this one
+};
+
+std::vector<HeldVersion> versions_of(const SystemSnapshot& system, const SystemActor& actor) {
+  std::vector<HeldVersion> held;
+  const auto job = std::ranges::find(system.jobs, system.meshes[actor.mesh].job, &SystemJob::id);
+  if (job == system.jobs.end() || actor.position.process.incarnation == 0) return held;
+  for (const VersionStream& stream : job->streams.versions) {
+    const auto version = stream.held_by(system.pid(actor.position.process.slot));
+    if (!version) continue;
+    const std::uint64_t newest = std::max(stream.newest.value_or(0), *version);
+    held.push_back({.name = stream.name, .version = *version, .lag = newest - *version});
+  }
+  return held;
+}
+
+/// Returns "  v203  lag 1", with the names if the actor's process holds versions of several.
+std::string versions_text(const SystemSnapshot& system, const SystemActor& actor) {
+  const std::vector<HeldVersion> held = versions_of(system, actor);
+  std::string text;
+  for (const HeldVersion& each : held) {
+    const std::string name = held.size() > 1 ? visible(each.name) + " " : "";
+    text += fmt::format("  {}v{}  lag {}", name, each.version, each.lag);
+  }
+  return text;
+}
+
 Json actor_json(const SystemSnapshot& system, std::uint32_t row) {
   const SystemActor& actor = system.actors[row];
   const bool is_placed = actor.position.process.incarnation != 0;
@@ -88,7 +128,9 @@ Json actor_json(const SystemSnapshot& system, std::uint32_t row) {
             {"box", actor.box},
             {"runs", nullptr},
             {"awaits", nullptr},
-            {"pipe", nullptr}};
+            {"pipe", nullptr},
+            {"job_wait", nullptr},
+            {"versions", Json::array()}};
   if (actor.runs()) {
     const bool has_caller = actor.function.kind == ActorFunctionKind::call ||
                             actor.function.kind == ActorFunctionKind::tell;
@@ -106,6 +148,14 @@ Json actor_json(const SystemSnapshot& system, std::uint32_t row) {
   if (actor.pipe) {
     json["pipe"] = {{"writes", actor.pipe->writes}, {"other", nullptr}};
     if (actor.pipe->other.is_known) json["pipe"]["other"] = system.user_name(actor.pipe->other);
+  }
+  for (const HeldVersion& each : versions_of(system, actor)) {
+    json["versions"].push_back({{"name", each.name}, {"version", each.version}, {"lag", each.lag}});
+  }
+  if (actor.job_wait) {
+    json["job_wait"] = {{"writes", actor.job_wait->writes},
+                        {"job", actor.job_wait->job},
+                        {"name", actor.job_wait->name}};
   }
   return json;
 }
@@ -160,6 +210,7 @@ std::string doing_text(const SystemSnapshot& system, std::uint32_t row, bool wit
                           system.endpoint_name(actor.awaits->row, actor.awaits->endpoint));
     }
     if (actor.pipe) text += ", waits for " + system.pipe_text(*actor.pipe);
+    if (actor.job_wait) text += ", waits for " + SystemSnapshot::job_wait_text(*actor.job_wait);
     return text;
   }
   if (!text.empty()) return text;
@@ -189,6 +240,7 @@ std::string system_tree_text(const SystemSnapshot& system) {
       visible(fmt::format("{}  {}  {}  pid {}  {} process{}", system.name, system.id,
                           system.state(), system.pid(0), living, living == 1 ? "" : "es")) +
       "\n";
+  for (const SystemJob& job : system.jobs) text += "+ job " + job_text(job) + "\n";
   for (const SystemMesh& mesh : system.meshes) {
     std::string line = fmt::format("+ {}  {} x {}  restart {}, {}", mesh.name, mesh.type,
                                    mesh.count, mesh.restart, restarts_text(mesh));
@@ -207,6 +259,7 @@ std::string system_tree_text(const SystemSnapshot& system) {
       std::string row =
           fmt::format("  + [{}] {}  {:<{}}  mailbox {}", i, place,
                       visible(doing_text(system, mesh.first_row + i)), width, mailbox_text(actor));
+      row += versions_text(system, actor);
       if (restarts_of(actor) > 0) row += fmt::format("  restarts {}", restarts_of(actor));
       text += row + "\n";
     }
@@ -215,11 +268,12 @@ std::string system_tree_text(const SystemSnapshot& system) {
 }
 
 std::string system_json(const SystemSnapshot& system) {
-  Json json{{"schema", "weft.system/1"},  {"system", system.id},
-            {"name", system.name},        {"state", system.state()},
-            {"pid", system.pid(0)},       {"started_unix_ns", system.started_unix_ns},
-            {"processes", Json::array()}, {"meshes", Json::array()},
-            {"open", Json::array()},      {"unreadable", system.remarks}};
+  Json json{{"schema", "weft.system/1"},   {"system", system.id},
+            {"name", system.name},         {"state", system.state()},
+            {"pid", system.pid(0)},        {"started_unix_ns", system.started_unix_ns},
+            {"processes", Json::array()},  {"meshes", Json::array()},
+            {"jobs", Json::array()},       {"open", Json::array()},
+            {"unreadable", system.remarks}};
   for (const SystemProcess& process : system.processes) {
     json["processes"].push_back(
         {{"process", process.peer.slot},
@@ -241,10 +295,25 @@ std::string system_json(const SystemSnapshot& system) {
                               {"restart", mesh.restart},
                               {"restarts", mesh.restarts},
                               {"max_restarts", mesh.max_restarts},
+                              {"job", mesh.job.empty() ? Json() : Json(mesh.job)},
                               {"then", mesh.escalates ? "escalate" : "stop"},
                               {"ended", mesh.has_ended},
                               {"cause", mesh.cause},
                               {"actors", std::move(actors)}});
+  }
+  for (const SystemJob& job : system.jobs) {
+    Json waits = Json::array();
+    for (const LoopRowWait& wait : job.waits) {
+      waits.push_back({{"worker", wait.worker},
+                       {"experience", wait.name},
+                       {"rows", wait.rows},
+                       {"for_s", wait.for_s}});
+    }
+    json["jobs"].push_back({{"job", job.id},
+                            {"name", job.name},
+                            {"state", job.state},
+                            {"step", job.step},
+                            {"waits", std::move(waits)}});
   }
   for (const OpenMessages& open : system.open) {
     json["open"].push_back({{"from", open.from},

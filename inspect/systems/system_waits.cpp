@@ -1,5 +1,6 @@
 #include "inspect/systems/system_waits.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,8 +9,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-
-#include "transport/lanes/lane_format.hpp"
 
 namespace weft {
 namespace {
@@ -29,6 +28,7 @@ class SystemWaitsMaker {
     add_actors();
     add_callers();
     add_pipes();
+    add_jobs();
     add_places();
     return std::move(waits_);
   }
@@ -108,6 +108,54 @@ class SystemWaitsMaker {
     if (is_actor) awaited_.insert(pipe.other.row);
   }
 
+  /// Adds the waits of actors for jobs, and of jobs for rows.
+  void add_jobs() {
+    for (std::size_t i = 0; i < system_.jobs.size(); ++i) {
+      const SystemJob& job = system_.jobs[i];
+      const int node = node_of_job(system_, i);
+      for (std::size_t row = 0; row < system_.actors.size(); ++row) {
+        const SystemActor& actor = system_.actors[row];
+        if (!actor.job_wait || actor.job_wait->job != job.id) continue;
+        if (frozen_.contains(actor.position.process.slot)) continue;
+        waits_.push_back({.from = static_cast<int>(row),
+                          .to = node,
+                          .on = SystemSnapshot::job_wait_text(*actor.job_wait),
+                          .since_s = system_.wait_s(*actor.job_wait)});
+      }
+      for (const LoopRowWait& wait : job.waits) add_row_wait(node, job, wait);
+    }
+  }
+
+  void add_row_wait(int from, const SystemJob& job, const LoopRowWait& wait) {
+    const std::string on =
+        fmt::format("{}\"{}\" ({} of step {})", kRows, wait.name, wait.rows, job.step);
+    for (const SystemProcess& process : system_.processes) {
+      if (!writes_rows(job, wait.name, process.process.pid)) continue;
+      const int node = node_of_process(system_, process.peer.slot);
+      bool has_writer = false;
+      for (std::size_t row = 0; row < system_.actors.size(); ++row) {
+        const SystemActor& actor = system_.actors[row];
+        if (actor.position.process != process.peer || system_.meshes[actor.mesh].job != job.id ||
+            actor.position.phase == ActorPhase::ended) {
+          continue;
+        }
+        has_writer = true;
+        waits_.push_back(
+            {.from = from, .to = static_cast<int>(row), .on = on, .since_s = wait.for_s});
+        awaited_.insert(static_cast<std::uint32_t>(row));
+      }
+      if (has_writer) continue;
+      waits_.push_back({.from = from, .to = node, .on = on, .since_s = wait.for_s});
+    }
+  }
+
+  static bool writes_rows(const SystemJob& job, const std::string& name, int pid) {
+    const auto is_writer = [&](const RowWriter& writer) { return writer.pid == pid; };
+    return std::ranges::any_of(job.streams.rows, [&](const RowStream& stream) {
+      return stream.name == name && std::ranges::any_of(stream.writers, is_writer);
+    });
+  }
+
   /// Adds the reasons why awaited actors can't run.
   void add_places() {
     for (const std::uint32_t row : awaited_) {
@@ -139,7 +187,7 @@ class SystemWaitsMaker {
 }  // namespace
 
 WaitGraph waits_of(const SystemSnapshot& system) {
-  return {node_of_process(system, kPeerCountMax), SystemWaitsMaker(system).make()};
+  return {node_of_job(system, system.jobs.size()), SystemWaitsMaker(system).make()};
 }
 
 std::string name_of_node(const SystemSnapshot& system, int node) {
@@ -147,7 +195,15 @@ std::string name_of_node(const SystemSnapshot& system, int node) {
   if (index < system.actors.size()) {
     return system.actor_name(static_cast<std::uint32_t>(index));
   }
+  const int first_job = node_of_job(system, 0);
+  if (node >= first_job) {
+    return "job " + system.jobs[static_cast<std::size_t>(node - first_job)].label();
+  }
   return SystemSnapshot::process_name(static_cast<std::uint32_t>(index - system.actors.size()));
+}
+
+bool is_stream(const SystemSnapshot& system, const Wait& wait) {
+  return is_at_pipe(wait) || std::max(wait.from, wait.to) >= node_of_job(system, 0);
 }
 
 bool is_frozen(const SystemSnapshot& system, const SystemProcess& process) {

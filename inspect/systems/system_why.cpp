@@ -38,6 +38,7 @@ Why SystemExplainer::explain() {
     if (!explain_circle(root) && now_.is_held) explain_busy(root);
   }
   add_busy();
+  add_idle_writers();
   std::ranges::stable_sort(why_.roots, {}, &Root::cause);
   conclude();
   return std::move(why_);
@@ -76,12 +77,12 @@ void SystemExplainer::add_waiters(Root& root, const std::set<int>& awaited) cons
   std::set<int> on_thread;
   for (const Wait& wait : graph_.waits()) {
     if (!awaited.contains(wait.to)) continue;
-    if (is_at_pipe(wait)) {
+    if (is_stream(now_, wait)) {
       auto& [nodes, longest_s] = at_pipe[wait.on];
       nodes.insert(wait.from);
       longest_s = std::max(longest_s, wait.since_s);
     }
-    if (!is_actor(wait.to) || is_at_pipe(wait)) continue;
+    if (!is_actor(wait.to) || is_stream(now_, wait)) continue;
     const auto index = wait.on.find("].");  // of "policy[3].act", which becomes "policy.act"
     if (index == wait.on.npos) {
       on_thread.insert(wait.from);
@@ -100,6 +101,7 @@ void SystemExplainer::add_waiters(Root& root, const std::set<int>& awaited) cons
   if (!on_thread.empty()) {
     root.notes.push_back({"waits", names_text(on_thread) + ", on the same thread"});
   }
+  add_jobs_behind(root, awaited);
 }
 
 void SystemExplainer::explain_dead() {

@@ -183,6 +183,7 @@ void drop_moments(std::vector<Root>& roots, const Patience& patience, Why& why) 
 }
 
 void add_remarks(const Snapshot& now, Why& why) {
+  for (const std::string& reason : now.streams.unreadable) why.remarks.push_back(reason);
   for (const HostSight& host : now.hosts) {
     if (host.silence.empty()) continue;
     why.remarks.push_back(

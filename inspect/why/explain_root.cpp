@@ -354,6 +354,7 @@ Root explain_worker(const RootView& view, int worker, const std::vector<int>& ch
                    : runs_program ? "runs a program"
                                   : "in its own code");
     if (runs_program) add_program(root, *chip);
+    if (chips.empty()) explain_rows(root, view.now.streams, *row);
   }
   add_place(root, view, worker);
   return root;

@@ -34,6 +34,9 @@ Root explain_circle(const RootView& view, const std::vector<int>& nodes);
 /// Sets the root's cause and texts if the process can't continue by itself. Returns false if it
 /// can.
 bool explain_frozen(Root& root, const ProcessState* process, bool lost);
+/// Describes a loop that waits for rows of an experience(): which have come, who writes them, and
+/// how long each writer has been silent. Does nothing if the loop doesn't wait for rows.
+void explain_rows(Root& root, const JobStreams& streams, const ActorRow& loop);
 /// Adds the calls of the root's thread, with their source lines.
 void add_stack(Root& root, const Snapshot& snapshot);
 /// Adds the locks that the root holds and that others wait for.

@@ -15,6 +15,7 @@
 
 #include "tests/support/app_process.hpp"
 #include "tests/support/child_process.hpp"
+#include "tests/support/sweep.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/trace_grammar.hpp"
 #include "transport/lanes/peer_table.hpp"
@@ -56,8 +57,10 @@ class Inspected {
         pid_(app_.pid()),
         id_(app_.wait_for_line("the id ").substr(7)) {}
   ~Inspected() {
+    const Json jobs = tree().at("jobs");
     if (app_.pid() > 0) kill();
     PeerTable::remove(id_);
+    for (const Json& job : jobs) testing::sweep(job.at("job"));
   }
   Inspected(const Inspected&) = delete;
   Inspected& operator=(const Inspected&) = delete;
@@ -70,8 +73,9 @@ class Inspected {
     app_.wait();
   }
 
+  Json tree() const { return json_of({"actors", id_, "--tree"}); }
   Json actor(const std::string& mesh, std::size_t index) const {
-    const Json system = json_of({"actors", id_, "--tree"});
+    const Json system = tree();
     for (const Json& each : system.at("meshes")) {
       if (each.at("name") == mesh) return each.at("actors").at(index);
     }
@@ -124,6 +128,53 @@ TEST(InspectOfActors, ShowsMeshesAndActors) {
   EXPECT_EQ(keeper.at("begun"), 2) << "the constructor and keep()";
   expect_in(output_of({"actors", system.id().substr(0, 20)}), {"keeps[2]", "asks[0]", "idle"});
   expect_in(output_of({"why", system.id()}), {"well", "4 actors in 2 meshes"});
+}
+
+/// Returns whether the loop of the system's job has waited for a while for a row of its second
+/// step.
+bool waits_for_rows(const Json& tree) {
+  const Json& job = tree.at("jobs").at(0);
+  return job.at("step") == 1 && !job.at("waits").empty() &&
+         job.at("waits")[0].at("rows") == "3 of 4 rows" && job.at("waits")[0].at("for_s") > 0.1;
+}
+
+TEST(InspectOfActors, ShowsTheJobWithWhichAMeshEnds) {
+  const Inspected system("learns");
+  wait_until([&] { return waits_for_rows(system.tree()); });
+  const Json tree = system.tree();
+  ASSERT_EQ(tree.at("jobs").size(), 1) << tree.dump(1);
+  const std::string job = tree.at("jobs")[0].at("job");
+  EXPECT_EQ(tree.at("jobs")[0].at("name"), system.name() + "-job");
+  EXPECT_EQ(tree.at("meshes").back().at("job"), job);
+  expect_in(output_of({"actors", system.id(), "--tree"}),
+            {fmt::format("+ job {}-job  ", system.name()),
+             "  step 1  worker 0's loader has 3 of 4 rows in \"steps\"\n"});
+  expect_in(output_of({"why", system.id(), "--patience", "0.001"}, 10),
+            {"BUSY     rollouts[0, 1] (pid ", "without a function to run, while job ",
+             "-job for rows of \"steps\" (3 of 4 rows of step 1)"});
+  const Json rollout = system.actor("rollouts", 0);
+  EXPECT_EQ(rollout.at("versions").at(0).at("name"), "policy");
+  EXPECT_LE(rollout.at("versions")[0].at("version"), 1);
+  expect_in(output_of({"actors", system.id(), "--tree"}), {"box 0/64  v"});
+  expect_in(output_of({"why", job, "--patience", "0.001"}, 10),
+            {"waits for item 7 of experience(steps)", "3 of 4 rows of step 1 have come",
+             fmt::format("pid {}, silent for ", system.pid())});
+}
+
+TEST(InspectOfActors, NamesACircleOfALoopAndTheWriterOfItsRows) {
+  const Inspected system("follows");
+  const auto waits_for_version = [&] {
+    const Json actor = system.actor("rollouts", 0);
+    return !actor.at("job_wait").is_null() && actor.at("runs").at("for_s") > 0.1;
+  };
+  wait_until([&] { return waits_for_version() && waits_for_rows(system.tree()); });
+  const Json actor = system.actor("rollouts", 0);
+  EXPECT_EQ(actor.at("job_wait"), Json({{"writes", false},
+                                        {"job", system.tree().at("jobs")[0].at("job")},
+                                        {"name", "policy"}}));
+  expect_in(actor.at("doing"), {"wait_for_version() for ", ", waits for a version of \"policy\""});
+  expect_in(output_of({"why", system.id(), "--patience", "0.001"}, 10),
+            {"DEADLOCK", "a circle of waits: job ", "-job > rollouts[0] > job "});
 }
 
 TEST(InspectOfActors, ShowsWhoHoldsWhichBlocks) {

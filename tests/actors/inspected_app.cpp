@@ -6,15 +6,21 @@
 ///   pipes    two actors that write to each other's full pipes
 ///   again    an actor whose process has died is there again
 ///   keeps    an actor that keeps a tensor of a message
+///   learns   a job, "NAME-job", whose loop has done a step of four rows, has got three rows of the
+///            next step, and waits for the fourth; two actors write no rows any more
+///   follows  the same with one actor, which waits for a version that the loop never makes
 ///   fails    a mesh that has failed, beside one that lives
 
 #include <weft/actor.hpp>
+#include <weft/weft.hpp>
 
 #include <unistd.h>
 
 #include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -68,6 +74,38 @@ class Asks {
 };
 const weft::ActorType<Asks> asks{"inspected.asks"};
 
+void learn(weft::TrainContext& ctx) {
+  weft::Parameter sum = weft::make_parameter("sum", 0.0F, {});
+  weft::Publisher policy(ctx, "policy", {sum});
+  weft::DeviceLoader batches(
+      weft::experience(ctx, "steps", {{"value", {weft::DType::f32, {}}}}, {.capacity = 64}),
+      {.batch_size = 4, .loader_prefetch_size = 1, .device_prefetch_size = 0});
+  for (const weft::Batch& batch : batches) {
+    sum.assign(sum + weft::sum(batch["value"]));
+    policy.publish();
+  }
+}
+const weft::Loop learner{"inspected.learn", learn};
+
+class Rollout {
+ public:
+  explicit Rollout(weft::ActorContext& ctx)
+      : policy_(ctx.parameters("policy")), steps_(ctx.experience("steps")) {}
+  /// Writes rows, and keeps the newest version of the parameters from the first one on.
+  void write(int rows) {
+    steps_.loan(rows, 0).publish();
+    if (!view_) view_ = policy_.newest();
+  }
+  void wait_for_version(int version) { policy_.at_least(static_cast<std::uint64_t>(version)); }
+  using endpoints = weft::Endpoints<&Rollout::write, &Rollout::wait_for_version>;
+
+ private:
+  weft::Parameters policy_;
+  weft::ExperienceWriter steps_;
+  std::optional<weft::ParameterView> view_;
+};
+const weft::ActorType<Rollout> rollout{"inspected.rollout"};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,6 +120,7 @@ int main(int argc, char** argv) {
                                          .supervision = {.max_restarts = 5}});
   const auto asking = system.spawn(asks, {.name = "asks", .own_thread = true});
   std::vector<weft::Future<int>> calls;
+  std::optional<weft::Job> job;
   if (what == "endless") {
     calls.push_back(kept[1].with({.timeout_s = 1e6}).call<&Keeps::endless>());
     calls.push_back(asking[0].with({.timeout_s = 1e6}).call<&Asks::ask>(1));
@@ -105,6 +144,18 @@ int main(int argc, char** argv) {
     }
   } else if (what == "keeps") {
     kept[2].call<&Keeps::keep>(system.loan({weft::DType::f32, {1 << 18}}).finish()).get();
+  } else if (what == "learns" || what == "follows") {
+    job.emplace(weft::Trainer(learner, {.scaling = {.num_workers = 1},
+                                        .run = {.name = fmt::format("{}-job", argv[1]),
+                                                .storage_path = std::getenv("XDG_RUNTIME_DIR")}})
+                    .start());
+    const auto rollouts = system.spawn(rollout, {.name = "rollouts",
+                                                 .count = what == "follows" ? 1 : 2,
+                                                 .own_thread = true,
+                                                 .lives_with = &*job});
+    rollouts[0].call<&Rollout::write>(4).get();
+    rollouts[0].call<&Rollout::write>(3).get();
+    if (what == "follows") rollouts[0].tell<&Rollout::wait_for_version>(1000);
   } else if (what == "fails") {
     const auto failing =
         system.spawn(keeps, {.name = "failing", .supervision = {.then = weft::ActorGivesUp::stop}});

@@ -65,6 +65,9 @@ testing::MadeSystem busy_system() {
   system.wait_for(a, b, 0);
   system.wait_for(a, b + 1, 0);
   system.actor(b + 1).position.process = {};  // the actor isn't in a process
+  const std::size_t job = system.add_job(1, {1});
+  system.wait_for_rows(job, 3);
+  system.wait_for_job(a, job, true, 2);
   return system;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "inspect/systems/system_snapshot.hpp"
@@ -79,6 +80,42 @@ class MadeSystem {
         AwaitedPipe{.writes = writes,
                     .other = other,
                     .since_ns = snapshot.at_ns - static_cast<std::int64_t>(for_s * kSecond)};
+  }
+
+  /// Adds a job with which the mesh ends. Its only experience, "steps", has 117 of 512 rows, which
+  /// the processes `writers` have sent. They hold version 203 of "policy"; the newest is 204.
+  /// Returns the job's index.
+  std::size_t add_job(std::uint32_t mesh, const std::vector<std::uint32_t>& writers) {
+    snapshot.meshes[mesh].job = "abcdef0123456789abcdef0123456789";
+    SystemJob job{.id = snapshot.meshes[mesh].job,
+                  .name = "walk",
+                  .state = "running",
+                  .step = 204,
+                  .trainer_pid = 4690};
+    RowStream& rows = job.streams.rows.emplace_back();
+    rows = {.name = "steps", .rows = 1117, .batch_rows = 512, .used = {1000}};
+    for (const std::uint32_t slot : writers) {
+      rows.writers.push_back({.pid = snapshot.pid(slot), .sent_ns = snapshot.at_ns - kSecond});
+    }
+    job.streams.versions = {{.name = "policy", .newest = 204}};
+    for (const std::uint32_t slot : writers) {
+      job.streams.versions[0].holders.push_back({.pid = snapshot.pid(slot), .version = 203});
+    }
+    snapshot.jobs.push_back(std::move(job));
+    return snapshot.jobs.size() - 1;
+  }
+  /// Makes a job's loop wait for rows.
+  void wait_for_rows(std::size_t job, double for_s) {
+    SystemJob& its = snapshot.jobs[job];
+    its.waits = {{.name = "steps", .rows = its.streams.rows[0].rows_text(0), .for_s = for_s}};
+  }
+  /// Makes a running actor wait for room for rows, or for a version.
+  void wait_for_job(std::uint32_t row, std::size_t job, bool writes, double for_s) {
+    actor(row).job_wait =
+        SystemJobWait{.writes = writes,
+                      .job = snapshot.jobs[job].id,
+                      .name = writes ? "steps" : "policy",
+                      .since_ns = snapshot.at_ns - static_cast<std::int64_t>(for_s * kSecond)};
   }
 
   SystemSnapshot snapshot;

@@ -13,6 +13,7 @@
 #include "tests/support/child_process.hpp"
 #include "tests/support/expect_error.hpp"
 #include "transport/actors/actor_op.hpp"
+#include "transport/blackbox/box_clock.hpp"
 #include "transport/lanes/lane_node.hpp"
 #include "transport/memory/life_lock.hpp"
 
@@ -61,6 +62,11 @@ class WrittenSystem {
   }
   ActorTableRow& row(std::uint32_t row) {
     return *reinterpret_cast<ActorTableRow*>(table_.data() + actor_row_offset(row));
+  }
+  JobSourceRow& job_source(std::uint32_t slot, std::uint32_t source) {
+    const std::size_t offset = job_source_offset(slot, source);
+    table_.reserve(offset, sizeof(JobSourceRow));
+    return *reinterpret_cast<JobSourceRow*>(table_.data() + offset);
   }
   LaneNode& node(std::size_t slot) { return *nodes_[slot]; }
   const Segment& table() const { return table_; }
@@ -118,6 +124,32 @@ TEST(SystemReader, ReadsMeshesActorsAndMessages) {
   EXPECT_EQ(system.open[0].awaited, 1);
   EXPECT_TRUE(system.remarks.empty());
   EXPECT_EQ(find_actor_systems(written.id), std::vector{written.id});
+}
+
+TEST(SystemReader, NamesWhatAnActorAwaitsOfAJob) {
+  WrittenSystem written;
+  JobSourceRow& source = written.job_source(1, 2);
+  std::strcpy(source.job, "abcdef0123456789abcdef0123456789");
+  std::strcpy(source.name, "steps");
+  source.is_set = 1;
+  const std::int64_t since_ns = clock_ns(CLOCK_MONOTONIC);
+  for (const std::uint32_t row : {0U, 1U}) {
+    const std::uint32_t place = row == 0 ? 2 : AwaitedJob::kUnnamed;
+    written.row(row).since_ns = 17;
+    written.row(row).awaited =
+        AwaitedJob{.writes = row == 0, .source = place, .since_ns = since_ns}.word();
+  }
+  const SystemSnapshot system = read_actor_system(written.id);
+  ASSERT_TRUE(system.actors[0].job_wait);
+  EXPECT_EQ(SystemSnapshot::job_wait_text(*system.actors[0].job_wait),
+            "room for rows in \"steps\"");
+  EXPECT_EQ(system.actors[0].job_wait->job, "abcdef0123456789abcdef0123456789");
+  EXPECT_FALSE(system.actors[0].awaits);
+  EXPECT_FALSE(system.actors[0].pipe);
+  EXPECT_NEAR(static_cast<double>(system.actors[0].job_wait->since_ns - since_ns), 0, 17e6)
+      << "a unit of AwaitedJob";
+  ASSERT_TRUE(system.actors[1].job_wait);
+  EXPECT_EQ(SystemSnapshot::job_wait_text(*system.actors[1].job_wait), "a version of a job");
 }
 
 TEST(SystemReader, SeesThatNobodyHoldsTheSystem) {

@@ -183,6 +183,96 @@ TEST(SystemWhy, NamesWhoDoesntUseItsEndOfAPipe) {
   EXPECT_EQ(why_of(system).verdict, Verdict::well) << "nobody waits for the camera";
 }
 
+/// The loop of a job waits for rows of rollouts, which wait for a policy.
+TEST(SystemWhy, FollowsALoopToTheActorForWhichItsRolloutsWait) {
+  MadeSystem system(3);
+  const auto policy = system.add("policy", {"act"}, {1});
+  const auto rollouts = system.add("rollouts", {"length"}, {2, 2});
+  const std::size_t job = system.add_job(1, {2});
+  system.run(policy, 0, 2, 30);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    system.run(rollouts + i, 0, 0, 20);
+    system.actor(rollouts + i).is_awaited = false;
+    system.wait_for(rollouts + i, policy, 0);
+  }
+  system.wait_for_rows(job, 12);
+  const Why why = why_of(system);
+  ASSERT_EQ(why.roots.size(), 1U) << to_text(why);
+  EXPECT_EQ(why.roots[0].headline, "policy[0] (pid 4701), in act() for 30 s");
+  EXPECT_EQ(note_of(why.roots[0], "waits"),
+            "rollouts[0, 1] in policy.act; job walk for rows of \"steps\" (117 of 512 rows of step "
+            "204), for 12 s");
+}
+
+TEST(SystemWhy, NamesActorsThatTakeLongToWriteRows) {
+  MadeSystem system(2);
+  const auto rollouts = system.add("rollouts", {"length"}, {1, 1});
+  const std::size_t job = system.add_job(0, {1});
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    system.run(rollouts + i, 0, 0, 20);
+    system.actor(rollouts + i).function.kind = ActorFunctionKind::work;
+    system.actor(rollouts + i).is_awaited = false;
+  }
+  system.wait_for_rows(job, 12);
+  const Why why = why_of(system);
+  ASSERT_EQ(why.roots.size(), 1U) << to_text(why);
+  EXPECT_EQ(why.roots[0].headline, "rollouts[0, 1] (longest pid 4701), in work() for 20 s");
+  EXPECT_EQ(note_of(why.roots[0], "waits"),
+            "job walk for rows of \"steps\" (117 of 512 rows of step 204), for 12 s");
+
+  system.wait_for_rows(job, 1);
+  EXPECT_EQ(why_of(system).verdict, Verdict::well) << "the loop hasn't waited for long";
+}
+
+TEST(SystemWhy, NamesActorsThatWriteNoRows) {
+  MadeSystem system(3);
+  system.add("rollouts", {"length"}, {1, 2});
+  const std::size_t job = system.add_job(0, {1, 2});
+  system.wait_for_rows(job, 12);
+  const Why why = why_of(system);
+  EXPECT_EQ(why.verdict, Verdict::hung);
+  ASSERT_EQ(why.roots.size(), 1U) << to_text(why);
+  EXPECT_EQ(why.roots[0].headline,
+            "rollouts[0, 1] (pid 4701), without a function to run, while job walk waits for rows, "
+            "for 12 s");
+  EXPECT_EQ(why.roots[0].pids, (std::vector{4701, 4702}));
+}
+
+TEST(SystemWhy, NamesAJobThatDoesntContinue) {
+  MadeSystem system(2);
+  const auto rollouts = system.add("rollouts", {"length"}, {1, 1});
+  const std::size_t job = system.add_job(0, {1});
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    system.run(rollouts + i, 0, 0, 20);
+    system.wait_for_job(rollouts + i, job, i == 0, 18);
+  }
+  EXPECT_TRUE(why_of(system).roots.empty()) << "the job runs";
+  system.snapshot.jobs[job].state = "hung";
+  const Why why = why_of(system);
+  ASSERT_EQ(why.roots.size(), 1U) << to_text(why);
+  EXPECT_EQ(why.roots[0].headline, "job walk (pid 4690) is hung at step 204, for 18 s");
+  EXPECT_EQ(note_of(why.roots[0], "waits"),
+            "rollouts[1] for a version of \"policy\", for 18 s; rollouts[0] for room for rows in "
+            "\"steps\", for 18 s");
+  EXPECT_EQ(why.roots[0].pids, std::vector{4690});
+}
+
+TEST(SystemWhy, NamesACircleOfALoopAndItsRollouts) {
+  MadeSystem system(2);
+  const auto rollouts = system.add("rollouts", {"length"}, {1});
+  const std::size_t job = system.add_job(0, {1});
+  system.run(rollouts, 0, 0, 20);
+  system.wait_for_job(rollouts, job, false, 18);
+  system.wait_for_rows(job, 17);
+  const Why why = why_of(system);
+  ASSERT_EQ(why.roots.size(), 1U) << to_text(why);
+  EXPECT_EQ(why.roots[0].cause, Cause::deadlock);
+  EXPECT_EQ(why.roots[0].headline,
+            "a circle of waits: job walk > rollouts[0] > job walk, for 17 s");
+  system.wait_for_rows(job, 0.01);
+  EXPECT_TRUE(why_of(system).roots.empty()) << "rows have just come";
+}
+
 TEST(SystemWhy, NamesAnActorThatCallsItself) {
   MadeSystem system(1);
   const auto a = system.add("a", {"f", "h"}, {0});

@@ -2,8 +2,10 @@
 #include "inspect/why/hang.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -553,6 +555,41 @@ TEST(Why, TheItemThatWasReadWhenTheTrainerDiedIsNamed) {
     return note.label == "was" && note.text.starts_with("worker 1 at item 3 of stuck");
   });
   EXPECT_TRUE(is_named) << to_text(why);
+}
+
+TEST(Why, ALoopThatWaitsForRowsIsNamedWithTheirWriters) {
+  MadeJob job(1, 1);
+  ActorRow& loop = job.worker(0);
+  loop.state = ActorState::loading;
+  loop.step = 204;
+  loop.inside = "experience(steps)";
+  loop.inside_number = 1117;
+  loop.inside_tid = 99;
+  JobStreams& streams = job.snapshot.streams;
+  streams.at_ns = 50 * MadeJob::kSecond;
+  streams.rows = {{.name = "steps",
+                   .rows = 1117,
+                   .batch_rows = 512,
+                   .used = {1000},
+                   .writers = {{.pid = ::getpid(), .sent_ns = 42 * MadeJob::kSecond},
+                               {.pid = ::getpid()},
+                               {.pid = std::numeric_limits<int>::max()}}}};
+  const Why why = explain(job);
+  ASSERT_EQ(why.roots.size(), 1U) << to_text(why);
+  const Root& root = why.roots[0];
+  EXPECT_EQ(root.headline,
+            "worker 0 (pid 4711), waits for item 1117 of experience(steps) for 41 s");
+  ASSERT_GE(root.notes.size(), 2U) << to_text(why);
+  EXPECT_EQ(root.notes[0].text, "117 of 512 rows of step 204 have come");
+  EXPECT_EQ(root.notes[1].text,
+            fmt::format("pid {0}, silent for 8.0 s; pid {0} has sent no rows yet; pid {1} is gone",
+                        ::getpid(), std::numeric_limits<int>::max()));
+
+  streams.rows[0].writers.clear();
+  streams.rows[0].batch_rows = 0;
+  const Root alone = explain(job).roots.at(0);
+  EXPECT_EQ(alone.notes[0].text, "117 rows of step 204 have come");
+  EXPECT_EQ(alone.notes[1].text, "no process has opened ExperienceWriter \"steps\"");
 }
 
 TEST(Why, WhoHoldsALockIsToBlameAndNotWhoWaitsForIt) {

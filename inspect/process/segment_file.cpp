@@ -1,4 +1,4 @@
-#include "inspect/systems/segment_file.hpp"
+#include "inspect/process/segment_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
