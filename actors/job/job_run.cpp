@@ -16,6 +16,7 @@
 #include "actors/host/checkpoint_place.hpp"
 #include "actors/host/host_run.hpp"
 #include "actors/host/left_for_rescue.hpp"
+#include "actors/host/step_teller.hpp"
 #include "actors/job/job_outcome.hpp"
 #include "actors/job/nameless_fit.hpp"
 #include "actors/job/resume.hpp"
@@ -38,6 +39,9 @@ namespace weft {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr const char* kLoopGoesOn =
+    "the job has ended, but its loop in this process has not returned: fit() waits for it; a "
+    "second signal ends the process";
 
 /// The parts of a running job. They are destroyed in the reverse order of their declarations.
 class JobRun {
@@ -55,10 +59,7 @@ class JobRun {
         validations_(request.validation, host_.folder.path()) {
     const WorkerPlace own{.job_id = host_.place.id(), .device = spec_.device.kind};
     if (request.sets_variables) set_variables(to_variables(own, spec_.mesh));
-    say_resources(spec_, running_.crowd(), usable_cores());
-    logger("weft.transport")
-        ->info("chip arenas: {} of {} bytes each, reserved as they are used", spec_.num_chips(),
-               host_.memory.arena_capacity());
+    say_resources(spec_, running_.crowd(), usable_cores(), host_.memory.arena_capacity());
     result_.path = host_.folder.path();
     result_.config_digest = request.loop.config_digest;
     result_.job = info_of(spec_, host_.place.id(), host_.folder.path());
@@ -123,6 +124,7 @@ class JobRun {
     if (result_.error && !result_.cancelled() && !thrown_) {
       each_callback("on_failure", [&](Callback& callback) { callback.on_failure(*result_.error); });
     }
+    if (const auto step = steps_.last(step_)) call_back("on_step", &Callback::on_step, *step);
     each_callback("on_end", [&](Callback& callback) { callback.on_end(result_); });
     if (thrown_) std::rethrow_exception(thrown_);
     return std::move(result_);
@@ -179,26 +181,27 @@ class JobRun {
                           [this](const ProcessEnded& ended) { link_->process_ended(ended); });
     post_server_->serve(&waits[first_post]);
     while (const int signal = signals_ ? signals_->take() : 0) interrupted(signal);
-    while (const auto request = control_.requests().pop()) obey(*request);
+    while (const auto request = control_.requests().pop()) {
+      const EndedBy by = request->kind == JobControl::Kind::stop ? EndedBy::stop : EndedBy::cancel;
+      carry_out(outcome_.on_request(by, request->why, Clock::now()));
+    }
     // Only one event is handled per turn, so that signals are handled between events.
     if (const auto event = events_.pop()) handle(*event);
     tell_validations();
     carry_out(outcome_.on_time(Clock::now()));
+    if (const auto step = steps_.look(Clock::now()))
+      call_back("on_step", &Callback::on_step, *step);
     if (!host_.times.on_time(Clock::now()) || !outcome_.goes_on()) return;
     if (const auto hang = host_.hangs.look()) call_back("on_hang", &Callback::on_hang, *hang);
   }
 
   int milliseconds_left() const {
     Clock::time_point next = host_.times.deadline();
-    if (const auto due = outcome_.deadline()) next = std::min(next, *due);
-    if (const auto due = host_.processes.deadline()) next = std::min(next, *due);
+    for (const auto& due : {outcome_.deadline(), host_.processes.deadline(), steps_.deadline()}) {
+      if (due) next = std::min(next, *due);
+    }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
     return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
-  }
-
-  void obey(const JobControl::Request& request) {
-    const EndedBy by = request.kind == JobControl::Kind::stop ? EndedBy::stop : EndedBy::cancel;
-    carry_out(outcome_.on_request(by, request.why, Clock::now()));
   }
 
   void take_outcome() {
@@ -227,12 +230,7 @@ class JobRun {
                 host_.place.remove();
                 SignalSubscription::end_the_program_by(end.signal);
               },
-              [&](const JobOutcome::WarnOfLoop&) {
-                logger("weft.trainer")
-                    ->warn(
-                        "the job has ended, but its loop in this process has not returned: "
-                        "fit() waits for it; a second signal ends the process");
-              },
+              [&](const JobOutcome::WarnOfLoop&) { logger("weft.trainer")->warn(kLoopGoesOn); },
           },
           action);
     }
@@ -266,6 +264,7 @@ class JobRun {
 
   /// Notes the checkpoint with which the job begins: an earlier one if a host lacks later ones.
   void begin_at(const trainer_event::Started& started) {
+    steps_.begin(started.step);
     if (keep_only(started.step, resumes_)) assignment_.seed = resumes_.front().seed;
     if (spec_.place.count == 1) return;
     write_run_card(host_, assignment_, resumes_, request_.fit_number, started.has_copies);
@@ -376,6 +375,7 @@ class JobRun {
   std::atomic<bool> local_runs_ = false;  ///< the loop runs on a thread of this process
   Result result_;
   std::uint64_t step_ = 0;  ///< the number of completed steps when the job ended
+  StepTeller steps_{host_.board, !request_.callbacks.empty()};
   JobOutcome outcome_;
   std::exception_ptr thrown_;  ///< the exception of a callback
   Validations validations_;

@@ -11,7 +11,10 @@ constexpr int kChipsPerCoreMax = 16;
 
 }  // namespace
 
-void say_resources(const JobSpec& spec, int crowd, int usable_cores) {
+void say_resources(const JobSpec& spec, int crowd, int usable_cores, std::size_t arena_bytes) {
+  logger("weft.transport")
+      ->info("chip arenas: {} of {} bytes each, reserved as they are used", spec.num_chips(),
+             arena_bytes);
   if (crowd > usable_cores) {
     logger("weft.trainer")
         ->warn("the jobs of this program have {} chips on {} cores: they slow each other down",

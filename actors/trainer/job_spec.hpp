@@ -2,6 +2,7 @@
 /// JobSpec: the checked description of a job that fit() runs.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -86,7 +87,7 @@ struct JobSpec {
 
 /// Logs the resources on which the job runs. Warns if they differ from the requested ones, or if
 /// the jobs of this program, with `crowd` chips in total, share the cores.
-void say_resources(const JobSpec& spec, int crowd, int usable_cores);
+void say_resources(const JobSpec& spec, int crowd, int usable_cores, std::size_t arena_bytes);
 
 JobInfo info_of(const JobSpec& spec, const std::string& id, const std::string& run_dir);
 

@@ -7,9 +7,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
+
+#include <fmt/ranges.h>
 
 #include "tests/jobs/run_loop.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -30,6 +33,7 @@ Loop reports{"test.reports", [](TrainContext& ctx) {
 class Notes : public Callback {
  public:
   void on_start(const JobInfo& job) override { lines.push_back("start " + job.name); }
+  void on_step(std::uint64_t step) override { steps.push_back(step); }
   void on_report(const Metrics& metrics) override { lines.push_back(metrics.dump()); }
   void on_failure(const Failure& failure) override {
     failures.push_back(failure);
@@ -45,6 +49,7 @@ class Notes : public Callback {
     folder_was_there = std::filesystem::exists(result.path + "/result.json");
   }
   std::vector<std::string> lines;
+  std::vector<std::uint64_t> steps;
   std::vector<Failure> failures;
   std::vector<std::uint64_t> recovered;
   bool folder_was_there = false;
@@ -101,6 +106,10 @@ TEST(Callbacks, HearOfALossOnceAndThatTheJobGoesOn) {
   ASSERT_EQ(notes->failures.size(), 1U);
   EXPECT_EQ(notes->failures[0].worker, 1);
   EXPECT_EQ(notes->failures[0].signal, SIGKILL);
+  ASSERT_FALSE(notes->steps.empty());
+  EXPECT_EQ(notes->steps.back(), kSteps);
+  EXPECT_EQ(std::ranges::adjacent_find(notes->steps, std::greater_equal()), notes->steps.end())
+      << fmt::format("{}", fmt::join(notes->steps, " "));
   ASSERT_EQ(notes->recovered.size(), 1U);
   EXPECT_LE(notes->recovered[0], static_cast<std::uint64_t>(kSteps / 2));
   const auto at = [&](const std::string& line) {

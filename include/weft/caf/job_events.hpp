@@ -15,6 +15,9 @@ namespace weft {
 struct JobStarted {
   JobInfo job{};
 };
+struct JobStep {
+  std::uint64_t step = 0;  ///< steps that worker 0 has ended; at most ten messages a second
+};
 struct JobReported {
   Metrics metrics{};  ///< worker 0's report
 };
@@ -46,6 +49,7 @@ class CafJobEvents : public Callback {
 
   void on_start(const JobInfo& job) override { tell(JobStarted{job}); }
   void on_report(const Metrics& metrics) override { tell(JobReported{metrics}); }
+  void on_step(std::uint64_t step) override { tell(JobStep{step}); }
   void on_failure(const Failure& failure) override { tell(JobLost{failure}); }
   void on_recovered(std::uint64_t step) override { tell(JobRecovered{step}); }
   void on_checkpoint(const Checkpoint& checkpoint, std::uint64_t step) override {
@@ -97,8 +101,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobSaved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobHung)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobValidated)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobEnded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(weft::JobStep)
 
-// These ids are 2900 to 2907. An application's own ids begin at caf::first_custom_type_id, which is
+// These ids are 2900 to 2908. An application's own ids begin at caf::first_custom_type_id, which is
 // 200.
 CAF_BEGIN_TYPE_ID_BLOCK(weft_job_events, 2900)
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobStarted))
@@ -109,4 +114,5 @@ CAF_ADD_TYPE_ID(weft_job_events, (weft::JobSaved))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobHung))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobValidated))
 CAF_ADD_TYPE_ID(weft_job_events, (weft::JobEnded))
+CAF_ADD_TYPE_ID(weft_job_events, (weft::JobStep))
 CAF_END_TYPE_ID_BLOCK(weft_job_events)

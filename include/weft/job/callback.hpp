@@ -26,6 +26,10 @@ class Callback {
   virtual void on_start(const JobInfo&) {}
   /// Receives each report of worker 0. These reports form Result::metrics_history.
   virtual void on_report(const Metrics&) {}
+  /// Called with the number of steps that the loop of worker 0 has ended: at most ten times a
+  /// second, and once more for the last step. Steps in between aren't reported, nor are steps that
+  /// run again after a loss.
+  virtual void on_step(std::uint64_t /*step*/) {}
   /// Called when a worker is lost and the job survives it, with the entry of Result::failures. Also
   /// called at the end with Result::error, unless the job was told to end.
   virtual void on_failure(const Failure&) {}

@@ -131,6 +131,7 @@ caf::behavior watcher(caf::event_based_actor* self) {
       [](const weft::JobReported& event) {
         std::printf("reported %g\n", event.metrics.at("sum").get<double>());
       },
+      [](const weft::JobStep& event) { std::printf("step %d\n", static_cast<int>(event.step)); },
       [](const weft::JobLost& event) { std::printf("lost worker %d\n", event.failure.worker); },
       [](const weft::JobRecovered&) { std::puts("recovered"); },
       [](const weft::JobSaved& event) {
