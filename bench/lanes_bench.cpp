@@ -1,12 +1,15 @@
 /// Measures lanes between two nodes, each driven by a thread on its own core. `call` sends a
 /// message with a body, and waits for a message in return. `call_asleep` does the same with
-/// receivers that sleep instead of spinning. `tensor` also fills a block, which the other side
+/// receivers that sleep instead of spinning, and `futex_asleep` does nothing but the sleeping and
+/// waking of such a call, without a lane. `tensor` also fills a block, which the other side
 /// reads. `stream` keeps as many messages on their way as the lane takes.
 
 #include <benchmark/benchmark.h>
 
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -111,6 +114,38 @@ void run_call(benchmark::State& state, int spin_count) {
 void call(benchmark::State& state) { run_call(state, spins()); }
 void call_asleep(benchmark::State& state) { run_call(state, 0); }
 
+void wait_for(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  while (word.load(std::memory_order_acquire) != value) {
+    sleep_on(word, value - 1, std::chrono::milliseconds(20));
+  }
+}
+void set(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  word.store(value, std::memory_order_release);
+  wake_all(word);
+}
+
+void futex_asleep(benchmark::State& state) {
+  std::atomic<std::uint32_t> asked = 0;
+  std::atomic<std::uint32_t> answered = 0;
+  std::atomic<bool> must_stop = false;
+  std::thread server([&] {
+    bind_to_core(1);
+    for (std::uint32_t call = 1;; ++call) {
+      wait_for(asked, call);
+      if (must_stop) return;
+      set(answered, call);
+    }
+  });
+  std::uint32_t call = 0;
+  for (auto _ : state) {
+    set(asked, ++call);
+    wait_for(answered, call);
+  }
+  must_stop = true;
+  set(asked, ++call);
+  server.join();
+}
+
 void tensor(benchmark::State& state) {
   Pair pair(spins());
   std::thread server = pair.serve([&](const InMessage& message) {
@@ -144,6 +179,7 @@ void stream(benchmark::State& state) {
 
 BENCHMARK(call)->Arg(32)->Arg(4096)->UseRealTime();
 BENCHMARK(call_asleep)->Arg(32)->UseRealTime();
+BENCHMARK(futex_asleep)->UseRealTime();
 BENCHMARK(tensor)->Arg(4096)->Arg(1 << 20)->Arg(64 << 20)->UseRealTime();
 BENCHMARK(stream)->Arg(64)->UseRealTime();
 
