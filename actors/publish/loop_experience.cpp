@@ -29,8 +29,6 @@ constexpr std::int64_t kEndlessRows = std::int64_t{1} << 48;
 /// The least time between two searches for blocks of senders that have died.
 constexpr std::chrono::milliseconds kCollectInterval{100};
 
-std::string dataset_name(const std::string& name) { return fmt::format("experience({})", name); }
-
 class ExperienceRows : public Dataset {
  public:
   ExperienceRows(std::string name, std::vector<Field> fields, std::shared_ptr<RowMemory> memory,
@@ -117,9 +115,9 @@ LoopExperience::LoopExperience(WorkerRuntime& runtime, const JobLoaders& loaders
       keeps_state_(runtime.state() != nullptr),
       memory_(std::make_shared<RowMemory>(make_memory(where))),
       is_closed_(std::make_shared<std::atomic<bool>>(false)),
-      dataset_(std::make_shared<const ExperienceRows>(dataset_name(options_.name), options_.fields,
-                                                      memory_, is_closed_, runtime.memory(),
-                                                      options_.worker)) {
+      dataset_(std::make_shared<const ExperienceRows>(experience_name(options_.name),
+                                                      options_.fields, memory_, is_closed_,
+                                                      runtime.memory(), options_.worker)) {
   RowHeader& header = memory_->header();
   header.used[options_.worker].store(0);
   if (options_.worker != 0) return;

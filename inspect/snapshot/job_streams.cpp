@@ -111,7 +111,7 @@ std::string RowStream::rows_text(int worker) const {
 
 const RowStream* JobStreams::rows_of(std::string_view inside) const {
   const auto is_its = [&](const RowStream& stream) {
-    return inside.find(fmt::format("experience({})", stream.name)) != inside.npos;
+    return inside.find(experience_name(stream.name)) != inside.npos;
   };
   const auto found = std::ranges::find_if(rows, is_its);
   return found == rows.end() ? nullptr : &*found;

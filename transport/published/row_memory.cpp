@@ -173,6 +173,8 @@ void RowMemory::call_worker_0() const {
   wake_all(header().calls);
 }
 
+std::string experience_name(std::string_view name) { return fmt::format("experience({})", name); }
+
 void RowMemory::tell_news() const {
   header().news.fetch_add(1, std::memory_order_seq_cst);
   wake_all(header().news);

@@ -77,4 +77,8 @@ class RowMemory {
   std::size_t blocks_at_ = 0, arrivals_at_ = 0, chunks_at_ = 0, data_at_ = 0;
 };
 
+/// Returns the name of the dataset of the rows, "experience(steps)", as errors and the board have
+/// it.
+std::string experience_name(std::string_view name);
+
 }  // namespace weft
