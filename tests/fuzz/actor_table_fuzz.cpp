@@ -63,6 +63,7 @@ class PlantedSystem {
     for (std::uint32_t slot = 0; slot < 2; ++slot) {
       put(table_, call_ring_offset(slot, kPort), 64 + 8 * sizeof(CallRingRecord), input);
     }
+    put(table_, job_source_offset(0, 0), 2 * sizeof(JobSourceRow), input);
   }
 
   /// Makes fields valid that a mutation hardly would, so that the reader reads on.
@@ -74,6 +75,8 @@ class PlantedSystem {
     head.start = {};
     auto* ports = reinterpret_cast<std::uint64_t*>(table_.data() + ring_ports_offset(0));
     std::fill(ports, ports + 2, std::uint64_t{1} << kPort);
+    auto* sources = reinterpret_cast<JobSourceRow*>(table_.data() + job_source_offset(0, 0));
+    for (std::uint32_t i = 0; i < 2; ++i) sources[i].is_set = 1;
     std::uint32_t rows = 0;
     for (std::uint32_t m = 0; m < 2; ++m) {
       auto& mesh = *reinterpret_cast<MeshTableRow*>(table_.data() + mesh_row_offset(m));

@@ -1,12 +1,13 @@
 /// Reads the fuzz input as the shared memory in which a job publishes versions of tensors, or takes
 /// rows. Bits of the first byte: 1 chooses rows, otherwise versions. With 2 the rest of the input
 /// changes bytes of a valid segment, each by 3 bytes (place, place, value); otherwise it is the
-/// whole segment.
+/// whole segment. Also reads the segment as `weft inspect` does.
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "inspect/snapshot/job_streams.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/planted.hpp"
 #include "transport/published/row_order.hpp"
@@ -82,10 +83,18 @@ std::vector<std::byte> changed(std::vector<std::byte> bytes, bool are_rows,
   return bytes;
 }
 
+/// Reads the heads of the segments as `weft inspect` does.
+void read_streams() {
+  const JobStreams streams = read_job_streams(job());
+  for (const VersionStream& stream : streams.versions) (void)stream.held_by(1);
+  for (const RowStream& stream : streams.rows) (void)stream.rows_text(0);
+}
+
 void read_versions(std::span<const std::byte> ledger) {
   const testing::Planted table(fmt::format("weft-{}-published-{}", job(), kName), ledger);
   const testing::Planted values(fmt::format("weft-{}-values-{}", job(), kName), {},
                                 std::size_t{1} << 20);
+  read_streams();
   VersionReader reader(job(), kName);
   const auto held = reader.hold_newest();
   if (!held) return;
@@ -99,11 +108,13 @@ void read_versions(std::span<const std::byte> ledger) {
 
 void open_rows(std::span<const std::byte> bytes) {
   const testing::Planted planted(fmt::format("weft-{}-rows-{}", job(), kName), bytes);
+  read_streams();
   RowMemory::open(job(), kName);
 }
 
 void read_rows(std::span<const std::byte> bytes) {
   const testing::Planted planted(fmt::format("weft-{}-rows-{}", job(), kName), bytes);
+  read_streams();
   RowMemory memory = RowMemory::open(job(), kName);
   RowOrder order(memory);
   order.take();
