@@ -39,7 +39,7 @@ namespace weft {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr const char* kLoopGoesOn =
+constexpr const char* kLoopStillRuns =
     "the job has ended, but its loop in this process has not returned: fit() waits for it; a "
     "second signal ends the process";
 
@@ -230,7 +230,7 @@ class JobRun {
                 host_.place.remove();
                 SignalSubscription::end_the_program_by(end.signal);
               },
-              [&](const JobOutcome::WarnOfLoop&) { logger("weft.trainer")->warn(kLoopGoesOn); },
+              [&](const JobOutcome::WarnOfLoop&) { logger("weft.trainer")->warn(kLoopStillRuns); },
           },
           action);
     }

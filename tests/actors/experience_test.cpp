@@ -28,7 +28,8 @@ constexpr std::int64_t kBatch = 16;
 const std::vector<Field> kRow{{"number", {DType::i32, {2}}}, {"value", {DType::f32, {}}}};
 
 /// A loop that sums up the rows that it reads. Worker 0 appends the rows of each step to the file
-/// "rows", and writes the loop's metrics to the file "metrics". Kills worker "victim" at the steps "kill_at", each once.
+/// "rows", and writes the loop's metrics to the file "metrics". Kills worker "victim" at the steps
+/// "kill_at", each once.
 Loop reading_loop{
     "test.read_rows", [](TrainContext& ctx, const Config& config) {
       Parameter sum = make_parameter("sum", 0, {});
