@@ -19,7 +19,7 @@ std::vector<std::string> warnings(int workers, int chips) {
   JobSpec spec;
   spec.num_workers = workers;
   spec.chips_per_worker = chips;
-  say_resources(spec, 1, 2);
+  say_resources(spec, 1, 2, 0);
   set_log_sink({});
   return texts;
 }
