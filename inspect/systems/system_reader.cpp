@@ -335,7 +335,7 @@ std::vector<std::string> find_actor_systems(std::string_view asked) {
   return found;
 }
 
-SystemSnapshot read_actor_system(const std::string& id) {
+SystemSnapshot read_actor_system(const std::string& id, const SystemParts& parts) {
   ActorTableHead head{};
   const SegmentFile file = open_table(id, head);
   SystemSnapshot system{
@@ -347,7 +347,7 @@ SystemSnapshot read_actor_system(const std::string& id) {
   add_pipes(system, file);
   forget_what_cant_be(system);
   MailReader(system).read();
-  add_jobs(system);
+  if (parts.jobs) add_jobs(system);
   system.at_ns = clock_ns(CLOCK_MONOTONIC);
   return system;
 }

@@ -18,8 +18,13 @@ std::vector<std::string> actor_systems();
 /// empty text selects all.
 std::vector<std::string> find_actor_systems(std::string_view asked);
 
+/// The parts of a system that a reader may leave out.
+struct SystemParts {
+  bool jobs = true;  ///< the jobs with which meshes end, which take milliseconds to read
+};
+
 /// Reads a system now. Throws not_found, version or corrupt if the system's table can't be read.
 /// Other parts that can't be read are missing in the result, and `remarks` names them.
-SystemSnapshot read_actor_system(const std::string& id);
+SystemSnapshot read_actor_system(const std::string& id, const SystemParts& parts = {});
 
 }  // namespace weft

@@ -87,7 +87,7 @@ std::vector<SystemSnapshot> read_systems(int& code) {
   std::vector<SystemSnapshot> systems;
   for (const std::string& id : actor_systems()) {
     try {
-      systems.push_back(read_actor_system(id));
+      systems.push_back(read_actor_system(id, {.jobs = false}));
     } catch (const Error& e) {
       // The system has just ended or is just starting.
       if (e.code() == Errc::not_found) continue;
