@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "tests/actors/probe.hpp"

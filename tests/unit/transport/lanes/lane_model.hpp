@@ -11,8 +11,8 @@
 
 namespace weft::testing::lane_model {
 
-constexpr std::size_t kSendersMax = 2;
-constexpr std::uint8_t kEntryCount = 2;
+inline constexpr std::size_t kSendersMax = 2;
+inline constexpr std::uint8_t kEntryCount = 2;
 
 enum class Mutant {
   none,
