@@ -26,6 +26,7 @@ struct Options {
   int chips = 4;
   int kills = 30;
   int at_once = 1;
+  int state_mib = 0;
   std::uint64_t seed = 1;
   bool torch = false;
   int torch_kills = 10;
@@ -113,6 +114,7 @@ std::vector<json> measure_weft(const Options& options, const std::string& folder
     train({.workers = options.workers,
            .chips = options.chips,
            .steps = LossMaker::steps_of_job(options.kills),
+           .state_mib = options.state_mib,
            .failure = setting.failure,
            .storage_path = folder},
           {makers.back()});
@@ -164,6 +166,10 @@ Options parse(int argc, char** argv) {
   app.add_option("--at-once", options.at_once,
                  "workers that are killed together; at most all workers")
       ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--state-mib", options.state_mib,
+                 "MiB of further parameters and their AdamW state, on each chip")
+      ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   app.add_option("--seed", options.seed)->capture_default_str();
   app.add_flag("--peers", options.torch, "measure torchrun too, with as many ranks as workers");

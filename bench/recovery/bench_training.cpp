@@ -17,6 +17,9 @@ int main(int argc, char** argv) {
   app.add_option("--workers", training.workers)->capture_default_str();
   app.add_option("--chips", training.chips, "per worker")->capture_default_str();
   app.add_option("--steps", training.steps)->capture_default_str();
+  app.add_option("--state-mib", training.state_mib,
+                 "MiB of further parameters and their AdamW state, on each chip")
+      ->capture_default_str();
   app.add_option("--max-failures", training.failure.max_failures)->capture_default_str();
   app.add_option("--hang-timeout", training.failure.hang_timeout_s)->capture_default_str();
   app.add_option("--state-versions", training.failure.state_versions);

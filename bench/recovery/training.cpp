@@ -34,9 +34,27 @@ struct Batch {
   std::vector<std::int32_t> labels = std::vector<std::int32_t>(kBatch);
 };
 
+/// Returns parameters that take `mib` MiB with the two moments that AdamW keeps of each. All chips
+/// hold all of them.
+std::vector<Parameter> further_parameters(std::int64_t mib) {
+  constexpr std::int64_t kMibOfEach = 48;
+  constexpr std::int64_t kCopies = 3;
+  std::vector<Parameter> all;
+  for (std::int64_t left = mib; left > 0; left -= kMibOfEach) {
+    const std::int64_t elements = (std::min(left, kMibOfEach) << 20) / kCopies / 4;
+    all.push_back(make_parameter(fmt::format("further{}", all.size()), 0, {elements}));
+    weft::init::normal(all.back());
+  }
+  return all;
+}
+
 void loop(TrainContext& ctx, const Config& config) {
   Mlp net;
-  AdamW optimizer(net.parameters(), {.lr = 1e-3});
+  std::vector<Parameter> parameters = net.parameters();
+  const std::vector<Parameter> further =
+      further_parameters(config.at("state_mib").get<std::int64_t>());
+  parameters.insert(parameters.end(), further.begin(), further.end());
+  AdamW optimizer(parameters, {.lr = 1e-3});
   const Mesh& mesh = *ctx.mesh();
   mark_sharding(net.fc1.weight, mesh, {{"model"}, {}});
   mark_sharding(net.fc1.bias, mesh, {{"model"}});
@@ -50,8 +68,9 @@ void loop(TrainContext& ctx, const Config& config) {
     const Tensor labels = to_device(batch.labels, {kBatch});
     mark_sharding(x, mesh, {{"data"}, {}});
     mark_sharding(labels, mesh, {{"data"}});
-    const Tensor loss = cross_entropy(net(x), labels);
-    optimizer.step(grad(loss, net.parameters()));
+    Tensor loss = cross_entropy(net(x), labels);
+    for (const Parameter& each : further) loss = loss + mean(each * each);
+    optimizer.step(grad(loss, parameters));
     weft::sync();
     ctx.report({{"step", ctx.step()}, {"loss", loss.item()}});
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
@@ -69,7 +88,7 @@ Result train(const Training& training, std::vector<std::shared_ptr<Callback>> ca
   SpmdConfig spmd;
   if (one) spmd = {.mesh_shape = {training.chips / model, model}, .axis_names = {"data", "model"}};
   Trainer trainer(loop,
-                  {.loop_config = {{"steps", training.steps}},
+                  {.loop_config = {{"steps", training.steps}, {"state_mib", training.state_mib}},
                    .scaling = {.num_workers = training.workers, .chips_per_worker = training.chips},
                    .backend = {.spmd = spmd},
                    .run = {.name = "bench",

@@ -1,5 +1,6 @@
 #pragma once
-/// Runs the measured job: it trains the network of examples/digits on generated images.
+/// Runs the measured job: it trains the network of examples/digits on generated images, and further
+/// parameters of any size.
 
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@ struct Training {
   int workers = 4;
   int chips = 4;  ///< per worker
   std::uint64_t steps = 200;
+  int state_mib = 0;  ///< MiB of further parameters and their AdamW state, on each chip
   FailureConfig failure = {};
   int check_replicas_every = 0;
   std::string storage_path = {};
