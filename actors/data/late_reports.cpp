@@ -46,9 +46,7 @@ std::size_t count_written(const std::vector<Report>& reports, const std::vector<
 
 void add_late_reports(const std::string& run_dir, const std::string& log, std::uint64_t step) {
   std::error_code ignored;
-  if (!std::filesystem::exists(log, ignored) || !std::filesystem::is_directory(run_dir, ignored)) {
-    return;
-  }
+  if (!std::filesystem::is_directory(run_dir, ignored)) return;
   RunFolder folder = RunFolder::open(run_dir);
   const std::vector<Report> reports = ReportLog(log).after(0);
   const std::vector<bool> is_new = find_new(reports);
@@ -58,6 +56,12 @@ void add_late_reports(const std::string& run_dir, const std::string& log, std::u
     next = count_written(reports, is_new, folder, rows);
     if (next == 0) return;
   }
+  // The trainer may have written reports of steps that not all chips had committed.
+  std::size_t ahead = 0;
+  for (std::size_t i = 0; i < next; ++i) {
+    if (is_new[i] && reports[i].step > step) ++ahead;
+  }
+  folder.drop_last_rows(ahead);
   for (; next < reports.size(); ++next) {
     if (is_new[next] && reports[next].step <= step) {
       folder.add(Metrics::from_cbor(reports[next].metrics));
@@ -67,8 +71,10 @@ void add_late_reports(const std::string& run_dir, const std::string& log, std::u
 
 void add_late_reports_of(const std::string& memory_id, const std::string& root,
                          std::uint64_t step) {
-  add_late_reports(Board::open(memory_id, true).header().run_dir,
-                   folder_in(root, memory_id) + "/control.reports", step);
+  const std::string log = folder_in(root, memory_id) + "/control.reports";
+  std::error_code ignored;
+  if (!std::filesystem::exists(log, ignored)) return;
+  add_late_reports(Board::open(memory_id, true).header().run_dir, log, step);
 }
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <fmt/chrono.h>
+#include <fmt/ranges.h>
 
 #include <weft/tensor/error.hpp>
 
@@ -107,20 +108,6 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-/// Returns a CSV's rows without the header line. Each row gets `more` further empty fields.
-std::string rows_with(std::size_t more, const std::string& csv) {
-  std::string rows;
-  bool quoted = false, in_head = true;
-  for (const char c : csv) {
-    if (c == '"') quoted = !quoted;
-    const bool ends = c == '\n' && !quoted;
-    if (ends && !in_head) rows.append(more, ',');
-    if (!in_head) rows += c;
-    if (ends) in_head = false;
-  }
-  return rows;
-}
-
 Metrics to_json(const Failure& failure) {
   return {{"code", to_string(failure.code)},
           {"message", failure.message},
@@ -202,11 +189,9 @@ RunFolder::~RunFolder() { free_room(path_); }
 RunFolder::RunFolder(const std::string& path) : path_(path) {
   const std::string file = path + "/progress.csv";
   const std::string text = text_of(file);
-  std::string whole;
-  for (const std::string& line : lines_of(text)) {
-    if (whole.empty()) columns_ = fields_of(line);
-    whole += line;
-  }
+  const std::vector<std::string> lines = lines_of(text);
+  if (!lines.empty()) columns_ = fields_of(lines.front());
+  const std::string whole = fmt::format("{}", fmt::join(lines, ""));
   if (whole != text) write(file, whole, std::ios::trunc);
 }
 
@@ -214,6 +199,14 @@ std::vector<std::string> RunFolder::rows() const {
   std::vector<std::string> lines = lines_of(text_of(path_ + "/progress.csv"));
   if (!lines.empty()) lines.erase(lines.begin());
   return lines;
+}
+
+void RunFolder::drop_last_rows(std::size_t count) const {
+  if (count == 0) return;
+  const std::string file = path_ + "/progress.csv";
+  std::vector<std::string> lines = lines_of(text_of(file));
+  lines.resize(lines.size() - std::min(count, lines.size()));
+  write(file, fmt::format("{}", fmt::join(lines, "")), std::ios::trunc);
 }
 
 void RunFolder::require() const {
@@ -230,8 +223,9 @@ void RunFolder::add(const Metrics& report) {
   if (columns_.size() == known) return write(file, csv_row(report), std::ios::app);
   std::string text;
   for (const std::string& column : columns_) text += (text.empty() ? "" : ",") + csv_field(column);
-  text += "\n" + rows_with(columns_.size() - known, text_of(file)) + csv_row(report);
-  write(file, text, std::ios::trunc);
+  text += '\n';
+  for (std::string& row : rows()) text += row.insert(row.size() - 1, columns_.size() - known, ',');
+  write(file, text + csv_row(report), std::ios::trunc);
 }
 
 std::string RunFolder::csv_row(const Metrics& metrics) const {

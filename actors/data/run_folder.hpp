@@ -33,6 +33,8 @@ class RunFolder {
   std::string row_of(const Metrics& report) const { return csv_row(report); }
   /// Returns the rows of progress.csv, without the names of its columns.
   std::vector<std::string> rows() const;
+  /// Removes the last `count` rows of progress.csv.
+  void drop_last_rows(std::size_t count) const;
   /// Removes the checkpoint folders of steps before `needed_step`, but keeps the last `max_to_keep`
   /// of all folders. If `max_to_keep` is 0, removes none.
   void keep_checkpoints(int max_to_keep, std::uint64_t needed_step) const;
