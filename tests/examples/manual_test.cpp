@@ -62,15 +62,16 @@ TEST(ManPages, AreSoundRoff) {
   if (!has("groff")) GTEST_SKIP() << "no groff here";
   const std::string said = output_of(
       "bash",
-      "for page in '' launch doctor plan inspect sweep rescue export import; do \"$0\" man $page | "
-      "groff -man -Tutf8 -ww -z 2>&1 || exit 1; done");
+      "for page in '' launch doctor plan inspect sweep rescue export import post devices; do "
+      "\"$0\" man $page | groff -man -Tutf8 -ww -z 2>&1 || exit 1; done");
   EXPECT_EQ(said, "");
   EXPECT_NE(output_of("bash", "\"$0\" man launch | groff -man -Tutf8").find("--max-failures"),
             std::string::npos);
 }
 
 TEST(ManPages, HaveADescriptionAndExamples) {
-  for (const char* page : {"launch", "doctor", "plan", "sweep", "rescue", "export"}) {
+  for (const char* page : {"launch", "doctor", "plan", "inspect", "sweep", "rescue", "export",
+                           "import", "post", "devices"}) {
     const std::string text = output_of("bash", std::string("\"$0\" man ") + page);
     EXPECT_NE(text.find(".SH DESCRIPTION\n"), std::string::npos) << text;
     EXPECT_NE(text.find(".SH EXAMPLES\n"), std::string::npos) << text;

@@ -185,6 +185,10 @@ void add_import(CLI::App& app, int& code) {
   command->add_option("--seed", options->seed, "the seed of the run")->capture_default_str();
   options->choice.add_options(*command);
   command->footer(
+      "Examples:\n"
+      "  weft import model.safetensors -o checkpoints\n"
+      "  weft import weights.npz -o checkpoints --step 640 --cast bf16\n"
+      "\n"
       "A loop that continues from the checkpoint makes missing state itself, such as an "
       "optimizer's. f16 becomes f32.");
   command->callback([options, &code] { code = run(*options); });
