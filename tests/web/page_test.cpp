@@ -34,15 +34,17 @@ const char* const kDown = "\xee\x80\x95";
 
 const char* screenshots() { return std::getenv("WEFT_SCREENSHOTS"); }
 
-std::vector<std::string> job_words() {
-  const std::string size = screenshots() != nullptr ? "4" : "2";
+/// Returns the words that run a job of `size` workers with as many chips each.
+std::vector<std::string> job_words(const std::string& size) {
   return {DIGITS, "--epochs", "1000000", "--workers", size, "--chips", size};
 }
 
 /// Runs a job, serves its page, and opens the page in a browser.
 class World {
  public:
-  explicit World(const std::string& driver) : job(job_words(), {"HOME=" + home_.path()}) {
+  explicit World(const std::string& driver,
+                 const std::string& size = screenshots() != nullptr ? "4" : "2")
+      : job(job_words(size), {"HOME=" + home_.path()}) {
     id = job.job().substr(0, job.job().find(' '));
     job.wait_for_line("epoch   1/");
     server = std::make_unique<AppProcess>(std::vector<std::string>{WEFT, "inspect", "serve", id});
@@ -124,6 +126,26 @@ TEST_F(PageTest, ShowsTheJobOnOneScreen) {
   wait_for(
       "document.querySelector('#loss path.line') && document.querySelector('#rate path.line')");
   EXPECT_EQ(run("return byId('column').value"), "loss");
+}
+
+/// A job of 4 workers with 4 chips each has 21 actors, which aren't all on the screen at once.
+TEST_F(PageTest, LetsEveryActorOfALargerJobBeReached) {
+  const World large(*Browser::find_driver(), "4");
+  EXPECT_EQ(large.browser->run("return [innerWidth, innerHeight]"), Json({1280, 720}));
+  const Json found = large.browser->run(R"(
+    const scroller = byId('actors-scroller'), rows = [...byId('actors').tBodies[0].rows];
+    const scrolls = ['auto', 'scroll'].includes(getComputedStyle(scroller).overflowY);
+    const hidden = scrolls || scroller.scrollHeight === scroller.clientHeight ? [] : ['all'];
+    for (const row of rows) {
+      row.scrollIntoView({block: 'nearest'});
+      const box = row.getBoundingClientRect(), room = scroller.getBoundingClientRect();
+      const end = Math.min(room.bottom, innerHeight) + 1;
+      if (!box.height || box.top < room.top - 1 || box.bottom > end) hidden.push(row.textContent);
+    }
+    return [rows.length, hidden];
+  )");
+  EXPECT_EQ(found[0], 21);
+  EXPECT_EQ(found[1], Json::array()) << found[1].dump(1);
 }
 
 /// Finds texts of the page that are cut off, out of the window, or too small to read.
