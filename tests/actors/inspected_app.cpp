@@ -17,12 +17,8 @@
 #include <unistd.h>
 
 #include <csignal>
-<<<<<<< ours
 #include <cstdlib>
-#include <mutex>
 #include <optional>
-=======
->>>>>>> theirs
 #include <stdexcept>
 #include <string>
 #include <string_view>
