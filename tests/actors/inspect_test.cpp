@@ -155,7 +155,7 @@ TEST(InspectOfActors, ShowsTheJobWithWhichAMeshEnds) {
   const Json rollout = system.actor("rollouts", 0);
   EXPECT_EQ(rollout.at("versions").at(0).at("name"), "policy");
   EXPECT_LE(rollout.at("versions")[0].at("version"), 1);
-  expect_in(output_of({"actors", system.id(), "--tree"}), {"box 0/64  v"});
+  expect_in(output_of({"actors", system.id(), "--tree"}), {"mailbox 0/64  v"});
   expect_in(output_of({"why", job, "--patience", "0.001"}, 10),
             {"waits for item 7 of experience(steps)", "3 of 4 rows of step 1 have come",
              fmt::format("pid {}, silent for ", system.pid())});
