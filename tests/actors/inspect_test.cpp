@@ -215,7 +215,13 @@ TEST(InspectOfActors, SaysWhoseFunctionDoesntReturn) {
                    "the program in keeps.endless", "fix:", "kill -9 "});
   const bool lacks_stacks =
       text.find("\n  stack ") != std::string::npos;  // the system forbids them
-  if (!lacks_stacks) expect_in(text, {"  at     Keeps::endless(...) inspected_app.cpp:"});
+  // The builds with sanitizers are clang's, for which stacks have functions without lines.
+#ifdef __clang__
+  const std::string at = "  at     Keeps::endless()";
+#else
+  const std::string at = "  at     Keeps::endless(...) inspected_app.cpp:";
+#endif
+  if (!lacks_stacks) expect_in(text, {at});
   const Json answer = json_of(why, 10);
   EXPECT_EQ(answer.at("verdict"), "hung");
   ASSERT_EQ(answer.at("roots").size(), 1) << answer.dump(1);
