@@ -61,13 +61,13 @@ void RowOrder::take_arrival(const ArrivalWord& arrival) {
   }
   const std::uint64_t step = header_->step.load(std::memory_order_relaxed);
   const std::uint64_t lag = step > version ? step - version : 0;
-  header_->lag.store(lag, std::memory_order_relaxed);
   if (lag > memory_->max_lag()) {
     header_->dropped_rows.fetch_add(rows, std::memory_order_relaxed);
     header_->taken.store(arrival.number, std::memory_order_release);
     free_blocks(*blocks);
     return;
   }
+  header_->lag.store(lag, std::memory_order_relaxed);
   const std::uint64_t chunks = header_->chunks.load(std::memory_order_relaxed);
   memory_->chunk(chunks) = {
       .arrival = arrival.number, .first_row = row_count(), .rows = rows, .block = arrival.block};
