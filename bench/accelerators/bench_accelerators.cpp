@@ -15,6 +15,7 @@
 #include "bench/accelerators/asked_training.hpp"
 #include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/python_child.hpp"
 #include "bench/table.hpp"
 #include "tests/support/real_plugins.hpp"
@@ -176,11 +177,7 @@ Options parse(int argc, char** argv) {
   app.add_flag("--tiny", options.tiny, "small models, to test that the bench works");
   app.add_flag("--peers", options.peers, "beside JAX, which tools/dev bench installs");
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   return options;
 }
 

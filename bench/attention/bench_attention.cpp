@@ -16,6 +16,7 @@
 #include "bench/attention/masked.hpp"
 #include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/table.hpp"
 #include "chips/cpu/loops/aligned_buffer.hpp"
 #include "chips/cpu/loops/kernel.hpp"
@@ -157,11 +158,7 @@ Options parse(int argc, char** argv) {
   app.add_flag("--masks", options.masks,
                "measure masks and a bias, applied inside the tiles or by separate ops");
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   return options;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 
 #include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/table.hpp"
 #include "transport/blackbox/black_box_writer.hpp"
 
@@ -137,11 +137,7 @@ Options parse(int argc, char** argv) {
       ->check(at_least_one)
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   return options;
 }
 

@@ -1,7 +1,6 @@
 /// Measures calls and streams between two processes of a host: weft's actors, weft's channel, and,
 /// with --peers, iceoryx, ZeroMQ and CAF. In each round all of them run in turn.
 
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "bench/bench_main.hpp"
 #include "bench/collectives/process.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/table.hpp"
 
 namespace {
@@ -114,11 +114,7 @@ Options parse(int argc, char** argv) {
       ->delimiter(',');
   app.add_flag("--peers", options.peers, "measure iceoryx, ZeroMQ and CAF too");
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   return options;
 }
 

@@ -12,6 +12,7 @@
 #include "bench/checkpoint/files.hpp"
 #include "bench/checkpoint/steps.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 
 namespace {
 
@@ -50,11 +51,7 @@ Options parse(int argc, char** argv) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   options.steps.folder = options.files.folder;
   return options;
 }

@@ -21,6 +21,7 @@
 #include "bench/collectives/measure.hpp"
 #include "bench/collectives/report.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 
 namespace {
 
@@ -93,11 +94,7 @@ Options parse(int argc, char** argv) {
                "don't wait until another run ends: the times are then useless");
   app.add_option("--json", options.json_file, "file for the results");
   app.add_option("--svg", options.svg_file, "file for a picture of the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   std::erase(options.peers, "");
   if (*peers && options.peers.empty()) options.peers = peer_names();
   return options;

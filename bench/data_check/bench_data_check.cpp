@@ -15,6 +15,7 @@
 
 #include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/table.hpp"
 
 namespace {
@@ -137,11 +138,7 @@ Options parse(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--columns", options.columns)->check(at_least_one)->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   return options;
 }
 

@@ -29,6 +29,7 @@
 #include "bench/collectives/team.hpp"
 #include "bench/hosts/notes.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/table.hpp"
 #include "tests/support/app_process.hpp"
 #include "tests/support/net_machines.hpp"
@@ -71,11 +72,7 @@ Options parse(int argc, char** argv) {
   app.add_flag("--shared", options.shared,
                "don't wait until another run ends: the times are then useless");
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   for (std::size_t& size : options.sizes) size = std::max<std::size_t>(size / 64 * 64, 64);
   return options;
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -21,6 +20,7 @@
 
 #include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/python_child.hpp"
 #include "bench/table.hpp"
 
@@ -155,11 +155,7 @@ Options parse(int argc, char** argv) {
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_flag("--peers", options.peers, "measure mpirun and torchrun too, if they are installed");
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   return options;
 }
 

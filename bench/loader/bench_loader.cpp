@@ -10,6 +10,7 @@
 #include "bench/loader/pictures.hpp"
 #include "bench/loader/steps.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 
 namespace {
 
@@ -55,11 +56,7 @@ Options parse(int argc, char** argv) {
   app.add_option("--torch", options.formats.torch, "formats: the folder that contains PyTorch")
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   options.pictures.rounds = options.formats.rounds = options.steps.rounds;
   options.pictures.batch = std::min(options.pictures.batch, options.pictures.pictures);
   return options;

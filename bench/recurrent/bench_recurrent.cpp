@@ -2,7 +2,6 @@
 /// thread, run in turn.
 
 #include <chrono>
-#include <cstdlib>
 #include <optional>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "bench/bench_main.hpp"
 #include "bench/job.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/python_child.hpp"
 #include "bench/table.hpp"
 
@@ -124,11 +124,7 @@ Options parse(int argc, char** argv) {
       ->check(at_least_one)
       ->capture_default_str();
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   return options;
 }
 

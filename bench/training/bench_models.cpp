@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -14,6 +13,7 @@
 
 #include "bench/bench_main.hpp"
 #include "bench/machine.hpp"
+#include "bench/parse_options.hpp"
 #include "bench/python_child.hpp"
 #include "bench/table.hpp"
 #include "bench/training/model_training.hpp"
@@ -154,11 +154,7 @@ Options parse(int argc, char** argv) {
   app.add_flag("--keep", options.job.keep, "keep the run folders for weft plan --profile");
   app.add_flag("!--no-torch", options.job.torch, "weft alone");
   app.add_option("--json", options.json_file, "file for the results");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
+  parse_or_exit(app, argc, argv);
   return options;
 }
 
