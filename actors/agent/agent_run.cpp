@@ -240,7 +240,8 @@ class AgentRun {
       }
       link_ = std::move(link);
     } catch (const Error& error) {
-      const bool may_come = error.code() == Errc::io || error.code() == Errc::timeout;
+      const bool may_come = error.code() == Errc::io || error.code() == Errc::timeout ||
+                            error.code() == Errc::peer_lost;
       if (may_come && Clock::now() < return_by_) return;
       // On any other error, the job continues without this host, or is over.
       is_trainer_dead_ = may_come || error.code() == Errc::unavailable;
