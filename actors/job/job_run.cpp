@@ -189,8 +189,8 @@ class JobRun {
     if (const auto event = events_.pop()) handle(*event);
     tell_validations();
     carry_out(outcome_.on_time(Clock::now()));
-    if (const auto step = steps_.look(Clock::now()))
-      call_back("on_step", &Callback::on_step, *step);
+    const auto step = steps_.look(Clock::now());
+    if (step) call_back("on_step", &Callback::on_step, *step);
     if (!host_.times.on_time(Clock::now()) || !outcome_.goes_on()) return;
     if (const auto hang = host_.hangs.look()) call_back("on_hang", &Callback::on_hang, *hang);
   }

@@ -106,8 +106,8 @@ bool has_word(std::string_view model, std::string_view word) {
        at = model.find(word, at + 1)) {
     const std::string_view rest = model.substr(at + word.size());
     const bool is_memory = word.ends_with('G') && rest.starts_with('B');
-    if (rest.empty() || is_memory || !std::isalnum(static_cast<unsigned char>(rest[0])))
-      return true;
+    const bool ends = rest.empty() || !std::isalnum(static_cast<unsigned char>(rest[0]));
+    if (ends || is_memory) return true;
   }
   return false;
 }

@@ -6,14 +6,12 @@
 #include <weft/tensor/error.hpp>
 
 #include "actors/simulate/simulated_process.hpp"
+#include "actors/table/actor_protocol.hpp"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-/// The limit on the length of circles that are found. In longer ones, calls end at their timeouts,
-/// as in an ActorSystem.
-constexpr int kCircleLengthMax = 100;
 
 /// The deleter of a loaned HostTensor's owner. It shows that the tensor was loaned.
 struct SimulatedLoan {

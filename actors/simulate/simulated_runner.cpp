@@ -13,9 +13,6 @@
 namespace weft {
 namespace {
 
-/// The limit on messages that are kept for an actor while it is made again.
-constexpr std::size_t kKeptByActorMax = 4096;
-
 /// While it lives, shows which function an actor runs, and since when.
 class SimulatedFunction {
  public:
@@ -48,15 +45,14 @@ void SimulatedProcess::handle(SimulatedPort& port, SimulatedMessage message) {
   if (found == port.actors.end()) return refuse(port, message);
   SimulatedActor& actor = found->second;
   if (actor.object != nullptr) return run_message(port, actor, message);
-  if (actor.kept.size() >= kKeptByActorMax) return refuse(port, message);
+  if (actor.kept.size() >= kKeptMax) return refuse(port, message);
   simulation_->log(fmt::format("{} keeps a message", name(actor.row)));
   actor.kept.push_back(std::move(message));
 }
 
 void SimulatedProcess::refuse(const SimulatedPort& port, const SimulatedMessage& message) {
   const std::uint32_t row = message.asked.heading.target;
-  const Error why = port.actors.contains(row) ? kept_too_many_error(name(row), kKeptByActorMax)
-                                              : ended_error(row);
+  const Error why = port.actors.contains(row) ? kept_too_many_error(name(row)) : ended_error(row);
   if (op_of(message.asked.heading) == ActorOp::call) return answer_error(message.asked, why);
   ++simulation_->counts().lost_tells;
   simulation_->log(fmt::format("a message that was told is lost: {}", why.what()));

@@ -104,11 +104,11 @@ Error still_being_made_error(std::string_view actor) {
                       actor)};
 }
 
-Error kept_too_many_error(std::string_view actor, std::size_t kept) {
+Error kept_too_many_error(std::string_view actor) {
   return {Errc::overloaded,
           fmt::format("{} is being made again, and {} messages wait for that, the most that may; "
                       "send it fewer meanwhile",
-                      actor, kept)};
+                      actor, kKeptMax)};
 }
 
 Error lost_call_error(std::string_view call, std::string_view process) {

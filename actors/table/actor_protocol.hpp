@@ -19,6 +19,10 @@ namespace weft {
 inline constexpr std::uint32_t kKeeperSlot = 0;
 /// The port at which each process receives answers and news. Higher ports are for actors.
 inline constexpr std::uint32_t kReplyPort = 0;
+/// The longest circle of waits that is found. Calls in a longer one end at their timeouts.
+inline constexpr int kCircleLengthMax = 100;
+/// The messages that wait for an actor that is being made again, at most.
+inline constexpr std::size_t kKeptMax = 4096;
 
 inline LaneHeading heading_of(ActorOp op, std::uint64_t call, std::uint32_t row,
                               std::uint32_t endpoint = 0) {
@@ -72,7 +76,7 @@ Error full_error(std::string_view actor, bool must_not_wait);
 Error still_full_error(std::string_view actor);
 Error being_made_error(std::string_view actor);
 Error still_being_made_error(std::string_view actor);
-Error kept_too_many_error(std::string_view actor, std::size_t kept);
+Error kept_too_many_error(std::string_view actor);
 /// `process` is a text such as "its process".
 Error lost_call_error(std::string_view call, std::string_view process);
 Error system_ended_error();

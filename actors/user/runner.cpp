@@ -22,8 +22,6 @@
 namespace weft {
 namespace {
 
-/// The limit on messages that are kept for an actor while it is made again.
-constexpr std::size_t kKeptMax = 4096;
 /// The time that a function may take without a warning on a thread that several actors share.
 constexpr std::uint64_t kLongNs = 1'000'000;
 
@@ -155,9 +153,8 @@ void Runner::refuse(const InMessage& message) {
   if (row_of(row) >= process_->actors().row_count()) {
     return answer_error(asked, Error(Errc::corrupt, fmt::format("there is no actor {}", row)));
   }
-  const Error why = actors_.contains(row)
-                        ? kept_too_many_error(process_->actors().name(row), kKeptMax)
-                        : process_->ended_error(row);
+  const Error why = actors_.contains(row) ? kept_too_many_error(process_->actors().name(row))
+                                          : process_->ended_error(row);
   if (op_of(message.heading) == ActorOp::call) return answer_error(asked, why);
   process_->count_lost_tell();
   logger("weft.worker")->info("actors: a message that was told is lost: {}", why.what());

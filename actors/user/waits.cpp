@@ -8,15 +8,13 @@
 
 #include <weft/tensor/error.hpp>
 
+#include "actors/table/actor_protocol.hpp"
 #include "actors/user/actor_process.hpp"
 #include "actors/user/registry.hpp"
 #include "transport/lanes/peer_memory.hpp"
 
 namespace weft {
 namespace {
-
-/// The longest cycle of waits that is detected. Calls in a longer cycle end at their timeouts.
-constexpr int kCircleLengthMax = 100;
 
 /// Follows the calls for which actors wait.
 class CircleSearch {

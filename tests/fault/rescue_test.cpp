@@ -127,6 +127,26 @@ bool let_run(const std::string& job, std::uint64_t begin, std::mt19937_64& rando
   return !over();
 }
 
+/// Kills the trainer of a launched program after some steps, and waits until the program is started
+/// again. Sets `job` and `step` to the next job and the step at which it continues. Returns false
+/// if the job has ended before.
+bool kill_launched(AppProcess& app, std::string& job, std::uint64_t& step,
+                   std::mt19937_64& random) {
+  if (!let_run(job, step, random)) return false;
+  ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
+  const std::string again = app.wait_for_line("it is started again and continues at step");
+  if (again.empty()) {
+    ADD_FAILURE() << app.output();
+    return false;
+  }
+  const std::uint64_t next = std::stoull(again.substr(again.rfind(' ')));
+  EXPECT_GT(next, step);
+  step = next;
+  const std::string line = app.wait_for_line("job ");
+  job = line.substr(line.find("job ") + 4, 32);
+  return true;
+}
+
 /// At whatever instant the trainer is killed, the rescued checkpoint is complete and has every step
 /// that all chips had committed, and the next job ends with the same bits as an undisturbed one.
 TEST_F(Rescue, LosesNoStepOfAJobWhoseTrainerIsKilled) {
@@ -334,15 +354,7 @@ TEST_F(Rescue, LaunchStartsAKilledProgramAgainFromItsLastStep) {
   std::string job = app.job().substr(0, 32);
   std::uint64_t step = 0;
   for (int kills = 0; kills < 4; ++kills) {
-    if (!let_run(job, step, random)) break;
-    ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
-    const std::string again = app.wait_for_line("it is started again and continues at step");
-    ASSERT_NE(again, "") << app.output();
-    const std::uint64_t next = std::stoull(again.substr(again.rfind(' ')));
-    EXPECT_GT(next, step);
-    step = next;
-    const std::string line = app.wait_for_line("job ");
-    job = line.substr(line.find("job ") + 4, 32);
+    if (!kill_launched(app, job, step, random)) break;
   }
   EXPECT_EQ(app.wait(), 0) << app.output();
   EXPECT_EQ(app.result().at("params_digest"), undisturbed().at("params_digest"));
@@ -413,13 +425,7 @@ TEST_F(Rescue, LaunchLosesNoReport) {
   std::vector<std::string> runs{Board::open(job, true).header().run_dir};
   std::uint64_t step = 0;
   for (int kills = 0; kills < 4; ++kills) {
-    if (!let_run(job, step, random)) break;
-    ::kill(Board::open(job, true).header().trainer_pid, SIGKILL);
-    const std::string again = app.wait_for_line("it is started again and continues at step");
-    ASSERT_NE(again, "") << app.output();
-    step = std::stoull(again.substr(again.rfind(' ')));
-    const std::string line = app.wait_for_line("job ");
-    job = line.substr(line.find("job ") + 4, 32);
+    if (!kill_launched(app, job, step, random)) break;
     runs.push_back(Board::open(job, true).header().run_dir);
   }
   EXPECT_EQ(app.wait(), 0) << app.output();
