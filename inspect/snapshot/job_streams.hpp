@@ -15,7 +15,7 @@ struct VersionHolder {
   std::uint64_t version = 0;  ///< the newest one that it holds
 };
 
-/// What a Publisher publishes.
+/// The versions that a Publisher of the job has made.
 struct VersionStream {
   std::string name{};
   std::optional<std::uint64_t> newest{};

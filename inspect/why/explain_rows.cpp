@@ -35,9 +35,8 @@ void explain_rows(Root& root, const JobStreams& streams, const ActorRow& loop) {
                    ? fmt::format("no process has opened ExperienceWriter \"{}\"", stream->name)
                    : fmt::format("{}", fmt::join(writers, "; "))});
   root.fix =
-      "find out why the writers send no rows: weft inspect why SYSTEM, with the name of their "
-      "actor "
-      "system";
+      "find out why the writers send no rows: weft inspect why NAME, with the name of their "
+      "actor system";
 }
 
 }  // namespace weft

@@ -134,7 +134,7 @@ TYPED_TEST(ActorSemantics, CallsEndAtTheirTimeoutOrWhenTheyAreCancelled) {
 
 TYPED_TEST(ActorSemantics, ATimeoutNamesTheFunctionThatOccupiesTheThread) {
   const auto held = this->s_.spawn(probe, {.name = "held", .own_thread = true});
-  // Of three actors in a process, two share one of its two threads.
+  // The process has three actors and two threads, so two actors share a thread.
   SpawnOptions its = this->options(3 * std::max(1, TypeParam::kPlace.processes));
   const auto waiters = this->s_.spawn(waiter, its);
   waiters.template tell<&Waiter::wait>();

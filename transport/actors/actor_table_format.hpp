@@ -110,8 +110,8 @@ struct alignas(64) ActorTableRow {
 };
 static_assert(sizeof(ActorTableRow) == 64);
 
-/// What a process reads from a job, or writes to it: the name of a Publisher or of an experience.
-/// The process writes it at its first wait. A row is used again when all have been used.
+/// The name of a Publisher or of an experience of a job, for which actors of a process wait. The
+/// process writes the row at its first wait. A row is used again when all have been used.
 struct JobSourceRow {
   std::atomic<std::uint32_t> is_set;  ///< 1: the texts are written
   char job[40];                       ///< the job's id
